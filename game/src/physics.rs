@@ -1,0 +1,177 @@
+//! The physics world: Rapier in double precision, stepped at a fixed rate, over one seamless terrain collider.
+//!
+//! Owns every Rapier set. The terrain collider is inserted first and never replaced; its ground is swapped inside.
+//! Never decides who moves: the gate does.
+
+use crate::component::Ball;
+use crate::config::TICK_SECONDS;
+use glam::DVec3;
+use highground_terrain::collide::{SharedGround, TerrainDispatcher, TerrainShape};
+use rapier3d_f64::parry::query::DefaultQueryDispatcher;
+use rapier3d_f64::parry::query::QueryDispatcher;
+use rapier3d_f64::prelude::*;
+use std::sync::Arc;
+
+/// One physics world.
+pub struct Physics {
+    pipeline: PhysicsPipeline,
+    parameters: IntegrationParameters,
+    islands: IslandManager,
+    broad_phase: BroadPhaseBvh,
+    narrow_phase: NarrowPhase,
+    bodies: RigidBodySet,
+    colliders: ColliderSet,
+    impulse_joints: ImpulseJointSet,
+    multibody_joints: MultibodyJointSet,
+    soft_bodies: SoftBodySet,
+    ccd: CCDSolver,
+    gravity: DVec3,
+}
+
+impl std::fmt::Debug for Physics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Physics").field("bodies", &self.bodies.len()).finish_non_exhaustive()
+    }
+}
+
+impl Physics {
+    /// A world with nothing but ground. `threads` changes only how long a step takes.
+    ///
+    /// # Errors
+    /// When the operating system gives no threads.
+    pub fn new(ground: Arc<SharedGround>, gravity: f64, threads: usize) -> std::io::Result<Self> {
+        let mut pipeline = PhysicsPipeline::new();
+        pipeline.configure_thread_pool(threads.max(1)).map_err(std::io::Error::other)?;
+        let mut colliders = ColliderSet::new();
+        // First of all: pairs are then (terrain, body), which the terrain's local bounds rely on.
+        colliders
+            .insert(ColliderBuilder::new(SharedShape::new(TerrainShape::new(ground))).friction(0.8).build());
+        Ok(Self {
+            pipeline,
+            parameters: IntegrationParameters { dt: TICK_SECONDS, ..IntegrationParameters::default() },
+            islands: IslandManager::new(),
+            broad_phase: BroadPhaseBvh::new(),
+            narrow_phase: NarrowPhase::with_query_dispatcher(TerrainDispatcher.chain(DefaultQueryDispatcher)),
+            bodies: RigidBodySet::new(),
+            colliders,
+            impulse_joints: ImpulseJointSet::new(),
+            multibody_joints: MultibodyJointSet::new(),
+            soft_bodies: SoftBodySet::new(),
+            ccd: CCDSolver::new(),
+            gravity: DVec3::new(0.0, -gravity, 0.0),
+        })
+    }
+
+    /// How many bodies there are.
+    pub fn body_count(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// A character's capsule: it follows the walker and pushes what it meets. Disabled until it is placed.
+    pub fn add_character(&mut self, radius: f64, half_height: f64) -> RigidBodyHandle {
+        let body = self.bodies.insert(RigidBodyBuilder::kinematic_position_based().enabled(false).build());
+        let shape = ColliderBuilder::capsule_y(half_height, radius).friction(0.3).build();
+        self.colliders.insert_with_parent(shape, body, &mut self.bodies);
+        body
+    }
+
+    /// A rolling ball, held (immovable) until it is released.
+    pub fn add_ball(&mut self, ball: &Ball) -> RigidBodyHandle {
+        let body = RigidBodyBuilder::fixed().translation(ball.position).ccd_enabled(true).build();
+        let body = self.bodies.insert(body);
+        let shape = ColliderBuilder::ball(ball.radius).density(200.0).friction(0.7).restitution(0.3).build();
+        self.colliders.insert_with_parent(shape, body, &mut self.bodies);
+        body
+    }
+
+    /// Takes a body out of the world.
+    pub fn remove(&mut self, body: RigidBodyHandle) {
+        self.bodies.remove(
+            body,
+            &mut self.islands,
+            &mut self.colliders,
+            &mut self.impulse_joints,
+            &mut self.multibody_joints,
+            &mut self.soft_bodies,
+            true,
+        );
+    }
+
+    /// Moves a character's capsule to where its walker stands at the end of the coming step.
+    ///
+    /// A character that was not in the world appears there at once instead of sweeping across the map.
+    pub fn move_character(&mut self, body: RigidBodyHandle, position: DVec3) {
+        let Some(body) = self.bodies.get_mut(body) else { return };
+        if body.is_enabled() {
+            body.set_next_kinematic_translation(position);
+        } else {
+            body.set_enabled(true);
+            body.set_translation(position, true);
+            body.set_next_kinematic_translation(position);
+        }
+    }
+
+    /// Takes a character's capsule out of the physics until it is moved again.
+    pub fn hide_character(&mut self, body: RigidBodyHandle) {
+        if let Some(body) = self.bodies.get_mut(body) {
+            body.set_enabled(false);
+        }
+    }
+
+    /// Holds a ball where it is. Its velocities are kept by its component.
+    pub fn hold_ball(&mut self, body: RigidBodyHandle) {
+        if let Some(body) = self.bodies.get_mut(body) {
+            body.set_body_type(RigidBodyType::Fixed, false);
+        }
+    }
+
+    /// Lets a held ball go on with its velocities.
+    pub fn release_ball(&mut self, body: RigidBodyHandle, ball: &Ball) {
+        let Some(body) = self.bodies.get_mut(body) else { return };
+        body.set_body_type(RigidBodyType::Dynamic, true);
+        body.set_linvel(ball.velocity, true);
+        body.set_angvel(ball.spin, true);
+        // The ground may have changed under it while it was held: contacts are to be found anew.
+        for &collider in body.colliders() {
+            if let Some(collider) = self.colliders.get_mut(collider) {
+                let same = collider.shared_shape().clone();
+                collider.set_shape(same);
+            }
+        }
+    }
+
+    /// One fixed step.
+    pub fn step(&mut self) {
+        self.pipeline.step(
+            self.gravity,
+            &self.parameters,
+            &mut self.islands,
+            &mut self.broad_phase,
+            &mut self.narrow_phase,
+            &mut self.bodies,
+            &mut self.colliders,
+            &mut self.impulse_joints,
+            &mut self.multibody_joints,
+            &mut self.soft_bodies,
+            &mut self.ccd,
+            &(),
+            &(),
+        );
+    }
+
+    /// Reads a ball back after the step, its velocities clamped to `max_speed` (m/s; spin to the same surface speed).
+    pub fn read_ball(&mut self, body: RigidBodyHandle, ball: &mut Ball, max_speed: f64) {
+        let Some(body) = self.bodies.get_mut(body) else { return };
+        ball.position = body.translation();
+        ball.rotation = *body.rotation();
+        let velocity = body.linvel().clamp_length_max(max_speed);
+        let spin = body.angvel().clamp_length_max(max_speed / ball.radius);
+        if velocity != body.linvel() {
+            body.set_linvel(velocity, false);
+        }
+        if spin != body.angvel() {
+            body.set_angvel(spin, false);
+        }
+        (ball.velocity, ball.spin) = (velocity, spin);
+    }
+}

@@ -1,0 +1,22 @@
+//! Collision geometry: the seamless terrain shape, its query dispatcher and the casts that walkers use.
+//!
+//! Built from the same integers as every other answer, at full resolution, never from a level of detail.
+
+pub mod cast;
+mod contact;
+mod dispatcher;
+mod feature;
+mod manifold;
+mod ray;
+mod search;
+mod shape;
+mod sweep;
+
+pub use dispatcher::TerrainDispatcher;
+pub use ray::{RayAnswer, RayError, RayHit};
+pub use shape::{SharedGround, TerrainShape, block_bounds, subshape_id};
+
+#[cfg(test)]
+mod query_tests;
+#[cfg(test)]
+mod ray_tests;

@@ -1,0 +1,4 @@
+//! Bytes ↔ structs, without file access.
+
+pub mod digest;
+pub mod payload;

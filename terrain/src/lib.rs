@@ -1,0 +1,23 @@
+//! Highground terrain: what the ground is.
+//!
+//! Coordinates, heights, the triangle rule, file formats, cooking, import, streaming and collision geometry. One
+//! surface answers every question: height queries, rays, contacts and casts all go through [`surface`].
+//! This crate never touches Vulkan, hecs or sockets, and opens files only in [`store`], [`import`] and [`cook`].
+
+pub mod collide;
+pub mod compute;
+pub mod config;
+pub mod cook;
+pub mod coord;
+pub mod format;
+pub mod height;
+pub mod import;
+pub mod kernel;
+pub mod layers;
+pub mod runtime;
+pub mod state;
+pub mod store;
+pub mod surface;
+
+/// The vector types that the double-precision physics build uses.
+pub use parry3d_f64 as parry;

@@ -1,0 +1,54 @@
+//! Where blocks come from: files and memory, behind one trait.
+//!
+//! Owns file access for reading terrain. Never decides when a block is wanted; that is [`crate::runtime`].
+
+mod memory;
+mod payload;
+mod raster;
+mod regular;
+mod verify;
+mod write;
+
+pub use memory::MemoryTerrain;
+pub use payload::{PayloadError, PayloadFile};
+pub use raster::{Raster, RasterError};
+pub(crate) use regular::open_regular;
+pub use verify::{VerifyError, verify};
+pub use write::{WriteError, write_payload};
+
+use crate::config::TerrainConfig;
+use crate::coord::{BlockPos, BlockSide};
+use crate::surface::Block;
+
+/// Why a block could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("block ({}, {}): {reason}", pos.x, pos.z)]
+pub struct BlockError {
+    /// Which block.
+    pub pos: BlockPos,
+    /// What was expected, what was found and where.
+    pub reason: String,
+    /// Whether reading again may help: true for input/output errors, false for contents that are wrong.
+    pub retryable: bool,
+}
+
+/// A terrain that gives its blocks one at a time, from any thread.
+pub trait BlockSource: Send + Sync {
+    /// The configuration of the terrain.
+    fn config(&self) -> &TerrainConfig;
+
+    /// Samples a side of the blocks it gives.
+    fn block_side(&self) -> BlockSide;
+
+    /// The digest of the canonical content.
+    fn digest(&self) -> [u8; 32];
+
+    /// Lowest and highest sample of the whole terrain, in quanta; `None` when every sample is void.
+    fn height_range(&self) -> Option<(i32, i32)>;
+
+    /// Reads and checks one block that is on the map.
+    ///
+    /// # Errors
+    /// Says what is wrong with the block; never gives flat ground instead.
+    fn read_block(&self, pos: BlockPos) -> Result<Block, BlockError>;
+}

@@ -1,0 +1,318 @@
+//! The resident ground: an immutable snapshot that queries, rays, collider and walkers share.
+//!
+//! A change makes a new snapshot that shares every untouched tile with the old one. Never loads anything.
+
+use super::{Block, Tile, Tri, Triangle};
+use crate::config::TerrainConfig;
+use crate::coord::{BlockPos, BlockSide, CellPos, CellRect};
+use crate::store::{BlockError, BlockSource};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+const PAGE_LOG2: u32 = 4;
+const PAGE: usize = 1 << PAGE_LOG2;
+
+/// What the ground holds at a block position.
+#[derive(Clone, Debug, Default)]
+pub enum Slot {
+    /// Not resident, or beyond the map: nothing is known of the surface here.
+    #[default]
+    Absent,
+    /// Resident.
+    Resident(Arc<Tile>),
+    /// Its publication failed: there will be no surface here.
+    Failed,
+}
+
+/// Whether everything that was asked about could be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// Every block on the map that the region touches is resident.
+    Complete,
+    /// A block that the region touches is absent.
+    Pending,
+    /// A block that the region touches has failed (and none is absent).
+    Failed,
+}
+
+impl Coverage {
+    fn with(self, slot: &Slot) -> Self {
+        match (slot, self) {
+            (Slot::Resident(_), c) => c,
+            (Slot::Absent, _) | (_, Coverage::Pending) => Coverage::Pending,
+            (Slot::Failed, _) => Coverage::Failed,
+        }
+    }
+}
+
+type Page = [Slot; PAGE * PAGE];
+
+/// An immutable snapshot of resident tiles.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    config: Arc<TerrainConfig>,
+    side: BlockSide,
+    pages_x: u32,
+    pages: Vec<Option<Arc<Page>>>,
+    resident: usize,
+    resident_bytes: usize,
+    version: u64,
+}
+
+impl Ground {
+    /// Ground with nothing resident.
+    pub fn empty(config: &TerrainConfig, side: BlockSide) -> Self {
+        let [w, h] = config.blocks(side).map(|b| b.div_ceil(PAGE as u32));
+        Self {
+            config: Arc::new(*config),
+            side,
+            pages_x: w,
+            pages: vec![None; w as usize * h as usize],
+            resident: 0,
+            resident_bytes: 0,
+            version: 0,
+        }
+    }
+
+    /// Ground with every block of a source resident.
+    ///
+    /// # Errors
+    /// The first block that cannot be read.
+    pub fn all_of(source: &dyn BlockSource) -> Result<Self, BlockError> {
+        let (config, side) = (source.config(), source.block_side());
+        let [w, h] = config.blocks(side);
+        let mut blocks: BTreeMap<BlockPos, Block> = BTreeMap::new();
+        for z in 0..h as i32 {
+            for x in 0..w as i32 {
+                let pos = BlockPos::new(x, z);
+                blocks.insert(pos, source.read_block(pos)?);
+            }
+        }
+        let changes: Vec<(BlockPos, Slot)> = blocks
+            .iter()
+            .map(|(&pos, block)| {
+                (pos, Slot::Resident(Arc::new(Tile::new(config, block, |p| blocks.get(&p)))))
+            })
+            .collect();
+        Ok(Self::empty(config, side).with_changes(&changes))
+    }
+
+    /// A new snapshot with some slots replaced. Its version is one higher.
+    ///
+    /// # Panics
+    /// When a position is beyond the map.
+    #[must_use]
+    pub fn with_changes(&self, changes: &[(BlockPos, Slot)]) -> Self {
+        let mut next = self.clone();
+        next.version += 1;
+        for (pos, slot) in changes {
+            let (page, index) = self.locate(*pos).expect("a block on the map");
+            let page =
+                next.pages[page].get_or_insert_with(|| Arc::new(std::array::from_fn(|_| Slot::Absent)));
+            let old = std::mem::replace(&mut Arc::make_mut(page)[index], slot.clone());
+            if let Slot::Resident(tile) = &old {
+                next.resident -= 1;
+                next.resident_bytes -= tile.bytes();
+            }
+            if let Slot::Resident(tile) = slot {
+                next.resident += 1;
+                next.resident_bytes += tile.bytes();
+            }
+        }
+        next
+    }
+
+    fn locate(&self, pos: BlockPos) -> Option<(usize, usize)> {
+        if !self.config.has_block(self.side, pos) {
+            return None;
+        }
+        let (x, z) = (pos.x as usize, pos.z as usize);
+        let page = (z >> PAGE_LOG2) * self.pages_x as usize + (x >> PAGE_LOG2);
+        Some((page, (z & (PAGE - 1)) * PAGE + (x & (PAGE - 1))))
+    }
+
+    /// The terrain's configuration.
+    pub fn config(&self) -> &TerrainConfig {
+        &self.config
+    }
+
+    /// Samples a side of its blocks.
+    pub fn side(&self) -> BlockSide {
+        self.side
+    }
+
+    /// Counts the changes since the ground was empty.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// How many tiles are resident.
+    pub fn resident(&self) -> usize {
+        self.resident
+    }
+
+    /// Bytes of the resident tiles.
+    pub fn resident_bytes(&self) -> usize {
+        self.resident_bytes
+    }
+
+    /// What is at a block position; Absent beyond the map.
+    #[inline]
+    pub fn slot(&self, pos: BlockPos) -> &Slot {
+        const ABSENT: &Slot = &Slot::Absent;
+        self.locate(pos)
+            .and_then(|(page, index)| self.pages[page].as_ref().map(|p| &p[index]))
+            .unwrap_or(ABSENT)
+    }
+
+    /// The tile at a block position, if resident.
+    #[inline]
+    pub fn tile(&self, pos: BlockPos) -> Option<&Tile> {
+        match self.slot(pos) {
+            Slot::Resident(tile) => Some(tile),
+            _ => None,
+        }
+    }
+
+    /// The cells whose closed squares meet the closed rectangle (metres), clipped to the extent; may be empty.
+    /// NaN gives an empty rectangle.
+    pub fn cells_meeting(&self, min_x: f64, min_z: f64, max_x: f64, max_z: f64) -> CellRect {
+        let s = self.config.spacing_m();
+        let e = self.config.extent;
+        // `as i32` saturates, and ceil − 1 rather than floor takes in the cell that only shares an edge.
+        let low = |v: f64| ((v / s).ceil() as i32).saturating_sub(1);
+        let high = |v: f64| ((v / s).floor() as i32).saturating_add(1);
+        if !(min_x <= max_x && min_z <= max_z) {
+            return CellRect { x0: 0, z0: 0, x1: 0, z1: 0 };
+        }
+        CellRect {
+            x0: low(min_x).max(e.x0),
+            z0: low(min_z).max(e.z0),
+            x1: high(max_x).min(e.x1),
+            z1: high(max_z).min(e.z1),
+        }
+    }
+
+    /// Whether every block under a rectangle of cells is resident. Cells outside the extent are no gap.
+    pub fn coverage(&self, cells: CellRect) -> Coverage {
+        let mut coverage = Coverage::Complete;
+        self.each_block(cells, |_, slot| {
+            coverage = coverage.with(slot);
+            ControlFlow::Continue(())
+        });
+        coverage
+    }
+
+    fn each_block(&self, cells: CellRect, mut f: impl FnMut(BlockPos, &Slot) -> ControlFlow<()>) {
+        if cells.is_empty() {
+            return;
+        }
+        let a = self.side.block_of_cell(CellPos::new(cells.x0, cells.z0));
+        let b = self.side.block_of_cell(CellPos::new(cells.x1 - 1, cells.z1 - 1));
+        for z in a.z..=b.z {
+            for x in a.x..=b.x {
+                let pos = BlockPos::new(x, z);
+                if f(pos, self.slot(pos)).is_break() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Visits the visible triangles of a rectangle of cells whose height range meets `min_y..=max_y`, block by block
+    /// (z, then x) and inside a block in (z, x, triangle) order, until `f` breaks. Says what could not be seen.
+    ///
+    /// `f` gets the tile too: its apron knows the neighbours of every triangle.
+    pub fn visit_triangles(
+        &self,
+        cells: CellRect,
+        min_y: f64,
+        max_y: f64,
+        mut f: impl FnMut(&Tile, Tri) -> ControlFlow<()>,
+    ) -> Coverage {
+        let mut coverage = Coverage::Complete;
+        let quantum = self.config.quantum.metres();
+        let n = self.side.samples();
+        self.each_block(cells, |pos, slot| {
+            coverage = coverage.with(slot);
+            let Slot::Resident(tile) = slot else { return ControlFlow::Continue(()) };
+            let Some((lo, hi)) = tile.min_max() else { return ControlFlow::Continue(()) };
+            if f64::from(hi) * quantum < min_y || f64::from(lo) * quantum > max_y {
+                return ControlFlow::Continue(());
+            }
+            let first = self.side.first_sample(pos);
+            for z in cells.z0.max(first.z)..cells.z1.min(first.z + n) {
+                for x in cells.x0.max(first.x)..cells.x1.min(first.x + n) {
+                    let cell = CellPos::new(x, z);
+                    let mask = tile.cell_mask(cell);
+                    if mask == 0 {
+                        continue;
+                    }
+                    for t in Triangle::BOTH {
+                        let Some(tri) = tile.triangle(cell, t) else { continue };
+                        let [a, b, c] = tri.vertices.map(|v| v.y);
+                        if a.max(b).max(c) >= min_y && a.min(b).min(c) <= max_y {
+                            f(tile, tri)?;
+                        }
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        coverage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::MemoryTerrain;
+
+    fn bumps() -> MemoryTerrain {
+        MemoryTerrain::from_fn(
+            [70, 45],
+            BlockSide::S32,
+            |_| {},
+            |x, z| f64::from((x * 7 + z * 13) % 11) * 0.25,
+        )
+    }
+
+    #[test]
+    fn cells_that_only_share_an_edge_are_met() {
+        let g = bumps().ground_all();
+        assert_eq!(g.cells_meeting(3.0, 3.0, 3.0, 3.0), CellRect { x0: 2, z0: 2, x1: 4, z1: 4 });
+        assert_eq!(g.cells_meeting(3.5, 3.5, 4.5, 3.5), CellRect { x0: 3, z0: 3, x1: 5, z1: 4 });
+        assert_eq!(g.cells_meeting(-50.0, -50.0, 1e300, 0.0), CellRect { x0: 0, z0: 0, x1: 69, z1: 1 });
+        assert!(g.cells_meeting(f64::NAN, 0.0, 1.0, 1.0).is_empty());
+        assert!(g.cells_meeting(500.0, 0.0, 600.0, 1.0).is_empty());
+    }
+
+    #[test]
+    fn every_visible_triangle_is_visited_once_in_order() {
+        let g = bumps().ground_all();
+        let mut seen = Vec::new();
+        let all = g.config().cell_rect();
+        let coverage = g.visit_triangles(all, -1e9, 1e9, |tile, tri| {
+            seen.push((tile.pos(), tri.cell.z, tri.cell.x, tri.triangle));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(coverage, Coverage::Complete);
+        assert_eq!(seen.len(), 69 * 44 * 2);
+        assert!(seen.is_sorted());
+    }
+
+    #[test]
+    fn changes_share_untouched_tiles_and_count_what_is_resident() {
+        let all = bumps().ground_all();
+        let (count, bytes) = (all.resident(), all.resident_bytes());
+        assert_eq!(count, 6);
+        let gone = all.with_changes(&[(BlockPos::new(1, 0), Slot::Absent)]);
+        assert_eq!(gone.resident(), 5);
+        assert!(gone.resident_bytes() < bytes);
+        assert_eq!(gone.coverage(CellRect { x0: 30, z0: 0, x1: 33, z1: 1 }), Coverage::Pending);
+        assert_eq!(gone.coverage(CellRect { x0: 30, z0: 0, x1: 32, z1: 1 }), Coverage::Complete);
+        let back = gone.with_changes(&[(BlockPos::new(1, 0), all.slot(BlockPos::new(1, 0)).clone())]);
+        assert_eq!((back.resident(), back.resident_bytes()), (count, bytes));
+    }
+}

@@ -1,0 +1,255 @@
+//! Point queries: the exact height, normal and layer under a position.
+//!
+//! Positions are rounded to the 2⁻¹⁶ m lattice, then all is integer until one division. The rules are in
+//! `ARCHITECTURE.md`, "The surface".
+
+use super::{Ground, Slot, Tile, Triangle, plane_height};
+use crate::coord::{CellPos, LatticeError, LatticePos};
+use crate::state::AnswerState;
+use glam::DVec3;
+
+/// The answer to "what is the ground under (x, z)?". Height, cell, triangle, normal and layer are there exactly when
+/// the state is Valid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PointAnswer {
+    /// Which kind of answer.
+    pub state: AnswerState,
+    /// The rest of a Valid answer.
+    pub ground: Option<GroundPoint>,
+}
+
+/// The ground under a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GroundPoint {
+    /// Metres: the nearest `f64` to the exact rational height.
+    pub height: f64,
+    /// The cell whose triangle answered.
+    pub cell: CellPos,
+    /// Which triangle answered.
+    pub triangle: Triangle,
+    /// Unit face normal, up.
+    pub normal: DVec3,
+    /// The stronger surface layer of the paint texel under the point.
+    pub layer: u8,
+}
+
+impl PointAnswer {
+    const fn without_ground(state: AnswerState) -> Self {
+        Self { state, ground: None }
+    }
+
+    /// The height of a Valid answer, in metres.
+    pub fn height(&self) -> Option<f64> {
+        self.ground.map(|g| g.height)
+    }
+}
+
+impl Ground {
+    /// The ground under a position in metres.
+    ///
+    /// # Errors
+    /// NaN, infinities and positions beyond ±2⁴⁰ lattice units are no positions.
+    pub fn point(&self, x: f64, z: f64) -> Result<PointAnswer, LatticeError> {
+        Ok(self.point_at(LatticePos::from_metres(x, z)?))
+    }
+
+    /// The ground under a lattice position. The owner of a point is the cell by floor (the far map edge belongs to
+    /// the last cell) and its diagonal belongs to triangle 0; if the owner is removed, the other visible triangles
+    /// touching the point answer in (z, x, triangle) order.
+    pub fn point_at(&self, p: LatticePos) -> PointAnswer {
+        let config = self.config();
+        let s = config.spacing_lattice();
+        let e = config.extent;
+        let inside = |v: i64, a: i32, b: i32| v >= i64::from(a) * s && v <= i64::from(b) * s;
+        if !inside(p.x, e.x0, e.x1) || !inside(p.z, e.z0, e.z1) {
+            return PointAnswer::without_ground(AnswerState::Outside);
+        }
+        let [cells_x, cells_z] = config.cells();
+        let floor = CellPos::new(
+            (p.x.div_euclid(s) as i32).min(cells_x - 1),
+            (p.z.div_euclid(s) as i32).min(cells_z - 1),
+        );
+        // A point on the extent's far edge has its surface on the near side; that tile knows all cells around it.
+        let asked = CellPos::new(floor.x.min(e.x1 - 1), floor.z.min(e.z1 - 1));
+        let tile = match self.slot(self.side().block_of_cell(asked)) {
+            Slot::Absent => return PointAnswer::without_ground(AnswerState::Pending),
+            Slot::Failed => return PointAnswer::without_ground(AnswerState::Failed),
+            Slot::Resident(tile) => tile,
+        };
+        let local = |cell: CellPos| (p.x - i64::from(cell.x) * s, p.z - i64::from(cell.z) * s);
+        let (fx, fz) = local(floor);
+        let owner = Triangle::owner(tile.is_anti(floor), fx, fz, s);
+        if tile.cell_mask(floor) & owner.bit() != 0 {
+            return self.answer(tile, floor, owner, p);
+        }
+        for z in floor.z - 1..=floor.z + 1 {
+            for x in floor.x - 1..=floor.x + 1 {
+                let cell = CellPos::new(x, z);
+                let (fx, fz) = local(cell);
+                if !(0..=s).contains(&fx) || !(0..=s).contains(&fz) || !around(tile, cell) {
+                    continue;
+                }
+                let (mask, anti) = (tile.cell_mask(cell), tile.is_anti(cell));
+                for t in Triangle::BOTH {
+                    if mask & t.bit() != 0 && t.touches(anti, fx, fz, s) {
+                        return self.answer(tile, cell, t, p);
+                    }
+                }
+            }
+        }
+        PointAnswer::without_ground(AnswerState::Hole)
+    }
+
+    fn answer(&self, tile: &Tile, cell: CellPos, triangle: Triangle, p: LatticePos) -> PointAnswer {
+        let config = self.config();
+        let s = config.spacing_lattice();
+        let q = tile.corners(cell);
+        let anti = tile.is_anti(cell);
+        let (fx, fz) = (p.x - i64::from(cell.x) * s, p.z - i64::from(cell.z) * s);
+        let n = plane_height(triangle, anti, q, fx, fz, s);
+        let quantum = config.quantum.metres();
+        let (gx, gz) = triangle.gradient(anti, q);
+        let slope = quantum / config.spacing_m();
+        let normal = DVec3::new(0.0 - gx as f64 * slope, 1.0, 0.0 - gz as f64 * slope).normalize();
+        // The texel is that of the answering cell; a neighbour's texels are in its own tile.
+        let layer = match self.tile(self.side().block_of_cell(cell)) {
+            Some(own) => own.layer(cell, fx, fz, s),
+            None => 0,
+        };
+        let ground = GroundPoint { height: n as f64 / s as f64 * quantum, cell, triangle, normal, layer };
+        PointAnswer { state: AnswerState::Valid, ground: Some(ground) }
+    }
+}
+
+/// Whether the tile's apron reaches the cell.
+fn around(tile: &Tile, c: CellPos) -> bool {
+    let (first, n) = (tile.side().first_sample(tile.pos()), tile.side().samples());
+    (first.x - 1..=first.x + n).contains(&c.x) && (first.z - 1..=first.z + n).contains(&c.z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Diagonal;
+    use crate::coord::{BlockPos, BlockSide, CellRect, SamplePos};
+    use crate::store::{MemoryTerrain, Raster};
+    use proptest::prelude::*;
+
+    /// Barycentric height over all visible triangles that hold the point, in i128 rationals: no shared code with the
+    /// query but the corner table.
+    fn brute(raster: &Raster, p: LatticePos) -> Vec<(CellPos, Triangle, f64)> {
+        let s = i128::from(raster.config.spacing_lattice());
+        let mut found = Vec::new();
+        let [cw, ch] = raster.config.cells();
+        for z in 0..ch {
+            for x in 0..cw {
+                let cell = CellPos::new(x, z);
+                for t in Triangle::BOTH {
+                    if raster.cell_mask(cell) & t.bit() == 0 {
+                        continue;
+                    }
+                    let v = t.corners(raster.config.diagonal.is_anti(cell)).map(|(dx, dz)| {
+                        let c = SamplePos::new(x + dx, z + dz);
+                        (i128::from(c.x) * s, i128::from(c.z) * s, i128::from(raster.quanta(c)))
+                    });
+                    let (px, pz) = (i128::from(p.x), i128::from(p.z));
+                    let area = |a: (i128, i128), b: (i128, i128), c: (i128, i128)| {
+                        (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0)
+                    };
+                    let [a, b, c] = v.map(|v| (v.0, v.1));
+                    let total = area(a, b, c);
+                    let w = [area((px, pz), b, c), area(a, (px, pz), c), area(a, b, (px, pz))];
+                    if w.iter().any(|w| w.signum() * total.signum() < 0) {
+                        continue;
+                    }
+                    let n: i128 = w.iter().zip(v).map(|(w, v)| w * v.2).sum();
+                    // Both exact in f64 at these sizes only after reducing by the cell's area.
+                    let h = (n * s / total) as f64 / s as f64;
+                    assert_eq!(n * s % total, 0);
+                    found.push((cell, t, h * raster.config.quantum.metres()));
+                }
+            }
+        }
+        found
+    }
+
+    fn sample_terrain(diagonal: Diagonal, holes: &[(usize, u8)]) -> MemoryTerrain {
+        let mut config = crate::config::TerrainConfig::new([40, 36], 640);
+        config.diagonal = diagonal;
+        config.extent = CellRect { x0: 1, z0: 0, x1: 39, z1: 33 };
+        let heights = (0..40 * 36).map(|i: i32| (i * 7919) % 2003 - 1000).collect();
+        let mut raster = Raster::from_heights(config, heights);
+        for &(i, keep) in holes {
+            let n = raster.mask.len();
+            raster.mask[i % n] &= keep;
+        }
+        MemoryTerrain::new(raster, BlockSide::S32)
+    }
+
+    proptest! {
+        #[test]
+        fn heights_agree_with_brute_force_over_all_triangles(
+            which in 0usize..3,
+            holes in prop::collection::vec((0usize..2000, 0u8..3), 0..400),
+            points in prop::collection::vec((-10i64..410, -10i64..370, 0i64..8), 40),
+        ) {
+            let diagonal = [Diagonal::Main, Diagonal::Anti, Diagonal::Checkerboard][which];
+            let terrain = sample_terrain(diagonal, &holes);
+            let ground = terrain.ground_all();
+            let s = ground.config().spacing_lattice();
+            for (tx, tz, jitter) in points {
+                // Quarter cells, so that edges, diagonals and vertices are common; jitter moves one unit off them.
+                let p = LatticePos { x: tx * s / 4 + jitter % 3, z: tz * s / 4 + jitter / 3 };
+                let answer = ground.point_at(p);
+                let all = brute(terrain.raster(), p);
+                match answer.ground {
+                    Some(g) => {
+                        prop_assert!(all.contains(&(g.cell, g.triangle, g.height)), "{p:?} {answer:?} {all:?}");
+                        prop_assert!(all.iter().all(|a| a.2 == g.height));
+                    }
+                    None => {
+                        prop_assert!(all.is_empty(), "{p:?} {answer:?} {all:?}");
+                        let inside = p.x >= s && p.x <= 39 * s && p.z >= 0 && p.z <= 33 * s;
+                        prop_assert_eq!(answer.state, if inside { AnswerState::Hole } else { AnswerState::Outside });
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn absent_ground_is_pending_and_never_flat() {
+        let terrain = sample_terrain(Diagonal::Main, &[]);
+        let ground = terrain
+            .ground_all()
+            .with_changes(&[(BlockPos::new(0, 0), Slot::Absent), (BlockPos::new(1, 0), Slot::Failed)]);
+        assert_eq!(ground.point(5.0, 5.0).unwrap().state, AnswerState::Pending);
+        assert_eq!(ground.point(85.0, 5.0).unwrap().state, AnswerState::Failed);
+        assert_eq!(ground.point(5.0, 81.0).unwrap().state, AnswerState::Valid);
+        assert_eq!(ground.point(-1.0, 5.0).unwrap().state, AnswerState::Outside);
+        assert_eq!(ground.point(f64::NAN, 5.0), Err(LatticeError::NotFinite));
+    }
+
+    #[test]
+    fn a_saddle_is_split_not_bilinear() {
+        // 10 and 01 up by one metre: Anti's middle is up, Main's is down; bilinear would say a half.
+        for (diagonal, middle) in [(Diagonal::Main, 0.0), (Diagonal::Anti, 1.0)] {
+            let t = MemoryTerrain::from_fn(
+                [2, 2],
+                BlockSide::S32,
+                |c| c.diagonal = diagonal,
+                |x, z| f64::from(x ^ z),
+            );
+            let answer = t.ground_all().point(0.5, 0.5).unwrap();
+            assert_eq!(answer.height(), Some(middle));
+            assert_eq!(answer.ground.unwrap().triangle, Triangle::Zero);
+        }
+    }
+
+    #[test]
+    fn the_far_map_edge_belongs_to_the_last_cell() {
+        let t = MemoryTerrain::from_fn([33, 33], BlockSide::S32, |_| {}, |x, z| f64::from(x + z));
+        let g = t.ground_all().point(32.0, 32.0).unwrap().ground.unwrap();
+        assert_eq!((g.cell, g.height), (CellPos::new(31, 31), 64.0));
+    }
+}

@@ -1,0 +1,331 @@
+//! Our own code allocates nothing in the steady state of a tick or a query: counted, thread by thread.
+//!
+//! What Rapier's step itself allocates (contact points are its `Vec`s) is told apart by a twin: a second physics world
+//! that gets the same bodies and is moved to the same places, tick by tick, so that it does exactly the session's step.
+
+use glam::DVec3;
+use highground_game::component::{Ball, NetId};
+use highground_game::config::{RuntimeConfig, SessionConfig};
+use highground_game::input::Input;
+use highground_game::physics::Physics;
+use highground_game::publication::Arrivals;
+use highground_game::session::{Map, Session};
+use highground_game::walker::{self, WalkCommand, WalkerConfig};
+use highground_terrain::collide::cast::{Cast, Convex, cast, deepest};
+use highground_terrain::collide::{SharedGround, TerrainDispatcher, TerrainShape};
+use highground_terrain::compute::CpuCompute;
+use highground_terrain::config::Diagonal;
+use highground_terrain::coord::BlockSide;
+use highground_terrain::kernel::weight_mip::Encoding;
+use highground_terrain::layers::WeightChain;
+use highground_terrain::parry::math::Pose;
+use highground_terrain::store::{BlockSource, MemoryTerrain};
+use highground_terrain::surface::{Coverage, Ground};
+use highground_tests::counting_allocator::{CountingAllocator, counted, in_process};
+use parry3d_f64::query::details::ShapeCastOptions;
+use parry3d_f64::query::{ContactManifold, PersistentQueryDispatcher, QueryDispatcher};
+use parry3d_f64::shape::SharedShape;
+use rapier3d_f64::dynamics::RigidBodyHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// One test at a time, so that what is printed of the whole process is one test's.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hills of a few metres, two metres between samples; some cells are holes.
+fn hills() -> MemoryTerrain {
+    let wave = |v: i32, period: i32| {
+        let t = v.rem_euclid(period);
+        f64::from(t.min(period - t)) / f64::from(period)
+    };
+    MemoryTerrain::from_fn(
+        [200, 200],
+        BlockSide::S32,
+        |c| {
+            c.spacing_256 = 512;
+            c.diagonal = Diagonal::Checkerboard;
+        },
+        |x, z| 6.0 * wave(x, 37) + 4.0 * wave(z, 53) + wave(x + z, 11),
+    )
+}
+
+/// A place in the world's middle by number: the low bits of multiples of large primes.
+fn place(n: u64) -> (f64, f64) {
+    let part = |p: u64| 10.0 + (n.wrapping_mul(p) % 378_000) as f64 / 1000.0;
+    (part(104_729), part(1_299_709))
+}
+
+#[test]
+fn the_allocator_counts() {
+    let _alone = alone();
+    let (held, count) = counted(|| std::hint::black_box(vec![1_u8; 100]));
+    assert_eq!(count, 1);
+    let (_, grown) = counted(|| std::hint::black_box(held.into_iter().map(u64::from).collect::<Vec<_>>()));
+    assert!(grown >= 1);
+    assert_eq!(counted(std::thread::yield_now).1, 0);
+}
+
+#[test]
+fn point_queries_allocate_nothing() {
+    let _alone = alone();
+    let ground = hills().ground_all();
+    let (heights, count) = counted(|| {
+        (0..20_000).filter(|&n| ground.point(place(n).0, place(n).1).unwrap().height().is_some()).count()
+    });
+    assert_eq!((heights, count), (20_000, 0));
+    let empty = Ground::empty(ground.config(), ground.side());
+    assert_eq!(counted(|| (0..1000).for_each(|n| assert!(empty.point(place(n).0, 9.0).is_ok()))).1, 0);
+}
+
+#[test]
+fn rays_and_casts_allocate_nothing() {
+    let _alone = alone();
+    let ground = hills().ground_all();
+    let mut hits = 0;
+    let ((), count) = counted(|| {
+        for n in 0..5000 {
+            let ((x, z), (to_x, to_z)) = (place(n), place(n * 7 + 1));
+            let start = DVec3::new(x, 12.0, z);
+            // Steep, long and grazing, and straight down.
+            for dir in
+                [DVec3::new(to_x - x, -40.0, to_z - z), DVec3::new(to_x - x, -6.0, to_z - z), -DVec3::Y]
+            {
+                let answer = ground.cast_ray(start, dir, 400.0).unwrap();
+                hits += u32::from(matches!(answer, highground_terrain::collide::RayAnswer::Hit(_)));
+            }
+        }
+    });
+    assert!(hits > 10_000, "{hits}");
+    assert_eq!(count, 0);
+    let capsule = Convex::upright_capsule(0.54, 0.34);
+    let mut hits = 0;
+    let ((), count) = counted(|| {
+        for n in 0..5000 {
+            let (x, z) = place(n);
+            let pose = Pose::from_translation(DVec3::new(x, 11.0, z));
+            hits += u32::from(matches!(
+                cast(&ground, &capsule, &pose, DVec3::new(3.0, -14.0, 2.0)),
+                Cast::Hit(_)
+            ));
+            hits += u32::from(deepest(&ground, &capsule, &pose).1 == Coverage::Complete);
+        }
+    });
+    assert!(hits > 9000, "{hits}");
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn walking_allocates_nothing() {
+    let _alone = alone();
+    let ground = hills().ground_all();
+    let config = WalkerConfig::default();
+    let mut walked = 0.0;
+    let ((), count) = counted(|| {
+        for n in 0..10 {
+            let (x, z) = place(n * 31 + 5);
+            let mut state = walker::place(&ground, &config, x, z).expect("hills to stand on");
+            for tick in 0..1000_u32 {
+                let turn = (tick / 90 + n as u32) % 4;
+                let (x, z) = [(127, 0), (40, 100), (-127, 10), (0, -120)][turn as usize];
+                let command = WalkCommand { x, z, run: tick % 400 > 200, jump: tick % 130 == 7 };
+                let step = walker::walk(&ground, &config, 1.0, &state, command, 1.0 / 60.0);
+                walked += step.walked_m;
+                state = step.state;
+            }
+        }
+    });
+    assert!(walked > 300.0, "{walked}");
+    assert_eq!(count, 0);
+}
+
+/// The physics of a session, done again beside it.
+struct Twin {
+    physics: Physics,
+    shared: Arc<SharedGround>,
+    walkers: Vec<(NetId, RigidBodyHandle, (f64, f64), bool)>,
+    balls: Vec<(NetId, RigidBodyHandle, Ball, bool)>,
+}
+
+impl Twin {
+    /// With the bodies that the inputs of tick 0 make, in their canonical order: by key.
+    fn new(session: &Session, inputs: &[Input]) -> Self {
+        let shared = SharedGround::new(session.ground().clone());
+        let config = session.config();
+        let mut physics = Physics::new(shared.clone(), config.gravity, 1).unwrap();
+        let (mut walkers, mut balls) = (Vec::new(), Vec::new());
+        for input in inputs {
+            match input {
+                Input::Join { key, x, z } => {
+                    let body = physics.add_character(config.walker.radius, config.walker.half_height);
+                    walkers.push((NetId::of_key(key), body, (*x, *z), false));
+                }
+                Input::Ball { key, radius, position, velocity } => {
+                    let ball = Ball {
+                        radius: *radius,
+                        position: DVec3::from(*position),
+                        rotation: glam::DQuat::IDENTITY,
+                        velocity: DVec3::from(*velocity),
+                        spin: DVec3::ZERO,
+                    };
+                    balls.push((NetId::of_key(key), physics.add_ball(&ball), ball, false));
+                }
+                _ => unreachable!("tick 0 only makes bodies"),
+            }
+        }
+        Self { physics, shared, walkers, balls }
+    }
+
+    /// Does the step that the session has just done. Says how often the engine allocated on this thread (it also notes
+    /// every body that it is told about) and in the whole process: its pool's thread does the step.
+    fn follow(&mut self, session: &Session) -> (u64, u64) {
+        let Self { physics, shared, walkers, balls } = self;
+        let mut here = 0;
+        let mut note = |n: ((), u64)| here += n.1;
+        let before = in_process();
+        if shared.load().version() != session.ground().version() {
+            shared.swap(session.ground().clone());
+        }
+        for (id, body, ball, free) in &mut *balls {
+            let now = session.balls().find(|b| b.0 == *id).expect("the ball is there").1;
+            if !*free && now != *ball {
+                physics.release_ball(*body, ball);
+                *free = true;
+            }
+        }
+        for (id, body, at, placed) in walkers {
+            let view = session.character_view(*id).expect("the character is there");
+            if view.arriving || view.held {
+                continue;
+            }
+            if !std::mem::replace(placed, true) {
+                let first = walker::place(session.ground(), &session.config().walker, at.0, at.1);
+                physics.move_character(*body, first.expect("a place to stand").position);
+            }
+            note(counted(|| physics.move_character(*body, view.state.position)));
+        }
+        note(counted(|| physics.step()));
+        for (id, body, ball, free) in balls {
+            if *free {
+                note(counted(|| physics.read_ball(*body, ball, session.config().max_speed)));
+                let theirs = session.balls().find(|b| b.0 == *id).expect("the ball is there").1;
+                assert_eq!(*ball, theirs, "the twin does the same step");
+            }
+        }
+        (here, in_process() - before)
+    }
+}
+
+fn commands(tick: u64, ids: &[NetId], out: &mut Vec<Input>) {
+    out.clear();
+    // A second east, a second west and so on, some running: nobody leaves its own surroundings.
+    let east = (tick / 60).is_multiple_of(2);
+    out.extend(ids.iter().enumerate().map(|(n, &id)| {
+        let x = if east { 100 } else { -100 };
+        let command = WalkCommand { x, z: if n % 2 == 0 { x / 2 } else { 0 }, run: n % 3 == 0, jump: false };
+        Input::Command { id, command }
+    }));
+}
+
+#[test]
+fn a_tick_in_the_steady_state_allocates_nothing_but_what_the_physics_engine_does() {
+    let _alone = alone();
+    let source: Arc<dyn BlockSource> = hills().shared();
+    let runtime = RuntimeConfig { physics_threads: 1, reader_threads: 1, cache_budget_bytes: 1 << 20 };
+    // Every texel of layer 0 and 1 in changing parts, so that footing is looked up.
+    let texels: Vec<u8> = (0..199 * 199).flat_map(|i: u32| [0, 1, (i % 251) as u8]).collect();
+    let weights = WeightChain::build(&CpuCompute::new(), Encoding::Hd, [199, 199], texels).unwrap();
+    let layers = vec!["grass".into(), "rock".into()];
+    let map = Map { source, weights: Some(Arc::new(weights)), layers };
+    let mut session = Session::new(map, SessionConfig::default(), runtime).unwrap();
+    // Enough players that sorting their commands needs room.
+    let mut inputs: Vec<Input> = (0..70)
+        .map(|n| Input::Join {
+            key: format!("p{n:02}"),
+            x: 120.0 + 9.0 * f64::from(n % 10),
+            z: 120.0 + 12.0 * f64::from(n / 10),
+        })
+        .collect();
+    let ids: Vec<NetId> = (0..70).map(|n| NetId::of_key(&format!("p{n:02}"))).collect();
+    inputs.extend((0..4).map(|n| Input::Ball {
+        key: format!("q{n}"),
+        radius: 0.4,
+        position: [124.3 + 30.0 * f64::from(n), 12.0, 150.0],
+        velocity: [0.0; 3],
+    }));
+    let mut twin = Twin::new(&session, &inputs);
+    let (mut measured, mut engine) = (0, 0);
+    for tick in 0..900 {
+        let events = {
+            let (report, ours) = counted(|| session.step(&inputs, Arrivals::WhenDue).map(|r| r.events.len()));
+            let (engines, everywhere) = twin.follow(&session);
+            if tick >= 400 {
+                assert_eq!(ours, engines, "tick {tick}: what the session allocated, and the engine alone");
+                measured += 1;
+                engine += everywhere;
+            }
+            report.unwrap()
+        };
+        assert!(tick < 400 || events == 0, "tick {tick}: nothing streams any more");
+        commands(tick, &ids, &mut inputs);
+    }
+    assert!(session.characters().all(|c| !c.held && !c.arriving));
+    assert!(session.stats().walked_m > 1000.0, "{:?}", session.stats());
+    println!(
+        "Rapier's own step (with the contacts that it asks us for) allocated {:.1} times a tick: {} characters, 4 balls",
+        engine as f64 / f64::from(measured),
+        ids.len()
+    );
+}
+
+/// How many manifolds a body lying on the hills has, and how often ten updates of them allocate.
+fn contacts_of(ground: &Ground, shape: &SharedShape, n: u64) -> (usize, u64) {
+    let terrain = TerrainShape::new(SharedGround::new(Arc::new(ground.clone())));
+    let (x, z) = place(n);
+    // Let down until it almost touches. Round shapes rest in their skin; where a flat one's core is inside the ground
+    // the library's own search for the way out (EPA) has vectors of its own.
+    let high = Pose::from_translation(DVec3::new(x, 20.0, z));
+    let options = ShapeCastOptions { max_time_of_impact: 30.0, ..ShapeCastOptions::default() };
+    let hit = TerrainDispatcher.cast_shapes(&high, -DVec3::Y, &terrain, shape.as_ref(), options).unwrap();
+    let down = hit.expect("there is ground").time_of_impact
+        - if shape.as_cuboid().is_some() { 0.0005 } else { -0.0005 };
+    let pose = Pose::from_translation(DVec3::new(x, 20.0 - down, z));
+    let mut manifolds: Vec<ContactManifold<(), ()>> = Vec::new();
+    let mut workspace = None;
+    let mut ask = |manifolds: &mut _| {
+        TerrainDispatcher
+            .contact_manifolds(&pose, &terrain, shape.as_ref(), 0.05, manifolds, &mut workspace)
+            .expect("a supported pair");
+    };
+    for _ in 0..3 {
+        ask(&mut manifolds);
+    }
+    let ((), count) = counted(|| (0..10).for_each(|_| ask(&mut manifolds)));
+    (manifolds.len(), count)
+}
+
+/// The engine's manifolds own their points on the heap; nothing else of a contact may be there.
+#[test]
+fn contacts_allocate_nothing_but_the_engine_s_points() {
+    let _alone = alone();
+    let ground = hills().ground_all();
+    let shapes = [
+        SharedShape::ball(0.4),
+        SharedShape::cuboid(0.5, 0.4, 0.6),
+        SharedShape::capsule_y(0.54, 0.34),
+        SharedShape::cuboid(2.0, 0.4, 3.0),
+    ];
+    let mut touching = 0;
+    for shape in &shapes {
+        for n in 0..200 {
+            let (manifolds, count) = contacts_of(&ground, shape, n);
+            touching += usize::from(manifolds > 0);
+            assert_eq!(count, 10 * manifolds as u64, "{:?} at {:?}", shape.shape_type(), place(n));
+        }
+    }
+    assert!(touching > 700, "{touching}");
+}

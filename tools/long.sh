@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Every line of every issue that is too long for tools/test.sh, in release. Writes docs/results.md: figure, command, date.
+#
+# Takes the real elevation of ../shared/data where that folder exists, and says so where it does not.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+rows="$work/rows"
+today="$(date +%F)"
+failed=0
+
+# record ISSUE LINE FIGURE COMMAND
+record() {
+    printf '| %s | %s | %s | `%s` | %s |\n' "$1" "$2" "$3" "$4" "$today" >>"$rows"
+    printf '%s: %s: %s\n' "$1" "$2" "$3"
+}
+
+# field FILE NAME: a string or number of a pretty-printed summary
+field() {
+    sed -n "s/^ *\"$2\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" "$1" | head -n 1
+}
+
+# matches FOLDER: whether its recording gives the same run again
+matches() {
+    local verdict
+    verdict="$("$release" replay "$1/replay.hgr" --verify --json 2>/dev/null | grep -o '"match":[a-z]*' || true)"
+    if [ "$verdict" = '"match":true' ]; then
+        echo "equal"
+    else
+        touch "$work/failed"
+        echo "DIFFERENT"
+    fi
+}
+
+must() {
+    if ! "$@"; then
+        echo "long.sh: failed: $*" >&2
+        failed=1
+    fi
+}
+
+echo "== building"
+cargo build --locked --release --quiet
+cargo build --locked --quiet
+release=target/release/highground
+debug=target/debug/highground
+
+echo "== issue 2"
+start="$(date +%s%N)"
+"$release" demo --out "$work/first" >/dev/null
+seconds="$((($(date +%s%N) - start) / 10000000))"
+hash="$(field "$work/first/summary.json" state_hash)"
+record "2" "the demo, after building" "$((seconds / 100)).$(printf %02d $((seconds % 100))) s" "highground demo"
+record "2" "blocks published at once, of the world's" \
+    "$(field "$work/first/summary.json" peak_blocks) of $(field "$work/first/summary.json" world_blocks)" "highground demo"
+record "2" "block borders crossed" "$(field "$work/first/summary.json" borders_crossed)" "highground demo"
+
+same=0
+runs=0
+for program in "$release" "$debug"; do
+    for device in cpu gpu; do
+        for threads in 1 2; do
+            runs=$((runs + 1))
+            "$program" demo --device "$device" --threads "$threads" --out "$work/run" >/dev/null
+            [ "$(field "$work/run/summary.json" state_hash)" = "$hash" ] && same=$((same + 1))
+        done
+    done
+done
+must test "$same" = "$runs"
+record "2" "equal state hashes: debug, release × cpu, gpu × 1, 2 threads" "$same of $runs" "highground demo --device D --threads N"
+
+record "2" "replay" "$(matches "$work/first")" \
+    "highground replay FILE --verify"
+
+"$release" demo --ticks 36000 --players 32 --seed 9 --out "$work/long" >/dev/null
+record "2" "ten minutes of 32 bots: respawned, gated body-ticks, replay" \
+    "$(field "$work/long/summary.json" respawned), $(field "$work/long/summary.json" gated_ticks), $(matches "$work/long")" \
+    "highground demo --ticks 36000 --players 32 --seed 9"
+
+tile=../shared/data/srtm-hgt-riviera/N43E007.hgt
+if [ -f "$tile" ]; then
+    "$release" import "$tile" --spacing 32 --out "$work/riviera.terrain" >/dev/null
+    must "$release" verify "$work/riviera.terrain"
+    # Every sample: 1,442,401 points against the big-endian integers of the file, by od and awk.
+    awk 'BEGIN { for (z = 0; z < 1201; z++) for (x = 0; x < 1201; x++) print x * 32 "," z * 32 }' >"$work/points"
+    "$release" query "$work/riviera.terrain" heights --points "$work/points" --json |
+        sed 's/.*"state":"\([a-z]*\)".*/\1 &/; s/^\([a-z]*\) .*"height_m":\([-0-9.e]*\).*/\1 \2/; s/^\([a-z]*\) {.*/\1/' >"$work/answers"
+    od -An -v -t d2 --endian=big -w2 "$tile" | tr -d ' ' >"$work/source"
+    wrong="$(paste "$work/source" "$work/answers" | awk '$1 != -32768 && !($2 == "valid" && $3 + 0 == $1 + 0) && $2 != "hole" { n++ } $1 == -32768 && $2 == "valid" { n++ } END { print n + 0 }')"
+    holes="$(paste "$work/source" "$work/answers" | awk '$1 != -32768 && $2 == "hole" { n++ } END { print n + 0 }')"
+    must test "$wrong" = 0
+    record "2" "samples of N43E007 that differ from the source, of 1442401 ($holes lie among voids: holes)" "$wrong" \
+        "highground query FILE heights"
+    "$release" demo --terrain "$work/riviera.terrain" --out "$work/tile" >/dev/null
+    record "2" "the demo on N43E007: metres walked, replay" \
+        "$(field "$work/tile/summary.json" walked_m), $(matches "$work/tile")" \
+        "highground demo --terrain FILE"
+else
+    record "2" "N43E007" "not run: ../shared/data is absent" "–"
+fi
+
+{
+    echo "# Results"
+    echo
+    echo "Written by \`tools/long.sh\`. Times are of a shared machine; what counts are the equalities."
+    echo
+    echo "| issue | line | figure | command | date |"
+    echo "|---|---|---|---|---|"
+    cat "$rows"
+} >docs/results.md
+[ -e "$work/failed" ] && failed=1
+[ "$failed" = 0 ] && echo "long.sh: passed"
+exit "$failed"

@@ -1,0 +1,120 @@
+//! The `highground` command: one file per subcommand.
+//!
+//! Exit status 0 on success, 2 on bad usage or bad input (one clear line on stderr: what, where, what to do), 1 when
+//! a check it was asked to make fails.
+
+pub mod args;
+mod canvas;
+mod cook;
+mod demo;
+pub mod device;
+mod failure;
+mod files;
+mod import;
+mod inspect;
+mod kernel;
+mod map;
+pub mod parity;
+mod progress;
+mod query;
+mod replay;
+mod stdout;
+pub mod summary;
+mod verify;
+mod world;
+
+pub use failure::Failure;
+
+use clap::{Parser, Subcommand};
+use std::io::Write;
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "highground", version, about = "Deterministic terrain and the core of a game server")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the demo game: bots on a real world, hashed, recorded and pictured
+    Demo(demo::Args),
+    /// Make an elevation file into a terrain
+    Import(import::Args),
+    /// Make a world recipe into a terrain
+    Cook(cook::Args),
+    /// Say what a terrain file says of itself
+    Inspect(inspect::Args),
+    /// Check every byte of a terrain file
+    Verify(verify::Args),
+    /// Ask about the surface of a terrain file
+    Query(query::Args),
+    /// Run one kernel on files, for comparing devices
+    Kernel(kernel::Args),
+    /// Compare every compute pass on the CPU and on the GPU
+    Parity(parity::Args),
+    /// Make a recorded run again and name the first difference
+    Replay(replay::Args),
+}
+
+/// Parses the command line and runs one subcommand.
+pub fn main() -> ExitCode {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return usage(&error),
+    };
+    let result = match command {
+        Command::Demo(args) => demo::run(args),
+        Command::Replay(args) => replay::run(args),
+        Command::Import(args) => import::run(&args),
+        Command::Cook(args) => cook::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Query(args) => query::run(&args),
+        Command::Kernel(args) => kernel::run(args),
+        Command::Parity(args) => parity::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !matches!(failure, Failure::Closed) {
+                say(&failure.to_string());
+            }
+            ExitCode::from(failure.exit_status())
+        }
+    }
+}
+
+/// One line on stderr. Where nobody can hear it there is nobody to tell.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "highground: {line}");
+}
+
+/// Help and versions go to stdout as they are; what is wrong with the arguments becomes one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return match error.print().map_err(stdout::failure) {
+            Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+            Err(failure) => {
+                say(&failure.to_string());
+                ExitCode::from(failure.exit_status())
+            }
+        };
+    }
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        say("a subcommand is missing; see highground --help");
+        return ExitCode::from(2);
+    }
+    let text = error.render().to_string();
+    let said: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more information"))
+        .filter(|l| !l.is_empty())
+        .collect();
+    let said = said.join("; ");
+    let said = said.strip_prefix("error: ").unwrap_or(&said);
+    say(&Failure::input(format!("{said}; see highground --help")).to_string());
+    ExitCode::from(2)
+}
