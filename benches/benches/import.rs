@@ -3,7 +3,7 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use highground_terrain::coord::{BlockPos, BlockSide};
 use highground_terrain::import::{ImportOptions, import};
-use highground_terrain::store::{BlockSource, PayloadFile, verify, write_payload};
+use highground_terrain::store::{BlockSource, PayloadFile, WriteOptions, verify, write_payload};
 use std::hint::black_box;
 
 const SIDE: usize = 1201;
@@ -32,7 +32,10 @@ fn benches(c: &mut Criterion) {
     });
     let taken = import(&source, &spaced).expect("a tile");
     group.bench_function("write payload", |b| {
-        b.iter(|| write_payload(&taken.raster, BlockSide::S32, "{}", 0.0, &out).expect("a payload"))
+        b.iter(|| {
+            write_payload(&taken.raster, &WriteOptions::new(BlockSide::S32, "{}", 0.0), &out)
+                .expect("a payload")
+        })
     });
     group.bench_function("verify payload", |b| b.iter(|| verify(&out).expect("a whole payload")));
     group.finish();

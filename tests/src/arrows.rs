@@ -46,35 +46,52 @@ pub const ROOMS: [Room; 6] = [
 pub const COUNTING_ALLOCATOR: &str = "tests/src/counting_allocator.rs";
 
 /// The terrain crate's modules, low before high, with the modules that each may name.
-pub const MODULES: [(&str, &[&str]); 14] = [
+pub const MODULES: &[(&str, &[&str])] = &[
     ("coord", &[]),
     ("state", &[]),
     ("height", &["coord"]),
     ("config", &["coord", "height"]),
-    ("kernel", &["coord", "height", "config"]),
+    ("triangle", &["coord"]),
+    ("kernel", &["coord", "height", "config", "triangle"]),
+    ("content", &["config", "kernel"]),
     ("compute", &["coord", "kernel"]),
     ("layers", &["coord", "config", "kernel", "compute"]),
     // Blocks, the ground made of them and their stored form know each other; nothing above them is known to any.
-    ("format", &["coord", "height", "state", "config", "kernel", "surface", "store"]),
-    ("surface", &["coord", "height", "state", "config", "kernel", "format", "store"]),
-    ("store", &["coord", "height", "state", "config", "kernel", "format", "surface"]),
+    ("format", &["triangle", "coord", "height", "state", "config", "kernel", "content", "surface", "store"]),
+    ("surface", &["triangle", "coord", "height", "state", "config", "kernel", "content", "format", "store"]),
+    ("store", &["triangle", "coord", "height", "state", "config", "kernel", "content", "format", "surface"]),
+    ("disk", &[]),
+    ("image", &["disk", "store"]),
+    (
+        "folder",
+        &[
+            "triangle", "coord", "height", "config", "kernel", "content", "format", "surface", "store",
+            "disk", "image",
+        ],
+    ),
+    ("layer_images", &["content", "format", "image"]),
+    ("pack", &["content", "format", "store", "disk", "layer_images"]),
     ("collide", &["coord", "height", "state", "config", "surface"]),
     ("runtime", &["coord", "height", "state", "config", "format", "surface", "store"]),
     (
         "import",
-        &["coord", "height", "state", "config", "kernel", "compute", "layers", "format", "surface", "store"],
+        &[
+            "coord", "height", "state", "config", "kernel", "content", "compute", "layers", "format",
+            "surface", "store",
+        ],
     ),
+    ("export", &["coord", "height", "state", "config", "surface", "store", "import"]),
     (
         "cook",
         &[
-            "coord", "height", "state", "config", "kernel", "compute", "layers", "format", "surface",
-            "store", "import",
+            "coord", "height", "state", "config", "kernel", "content", "compute", "layers", "format",
+            "surface", "store", "import",
         ],
     ),
 ];
 
 /// The terrain modules that may open files.
-const FILE_MODULES: [&str; 3] = ["store", "import", "cook"];
+const FILE_MODULES: &[&str] = &["store", "import", "export", "cook", "disk", "image", "folder", "pack"];
 
 /// What a manifest breaks: members it must not depend on, strangers it names. One line each.
 pub fn check_manifest(room: &Room, manifest: &str) -> Vec<String> {

@@ -6,7 +6,8 @@ use highground_terrain::config::Diagonal;
 use highground_terrain::cook::{Cooked, Recipe, cook};
 use highground_terrain::coord::{BlockPos, BlockSide, CellPos, SamplePos};
 use highground_terrain::state::AnswerState;
-use highground_terrain::store::{PayloadFile, verify, write_payload};
+use highground_terrain::state::DataState;
+use highground_terrain::store::{PayloadFile, WriteOptions, verify, write_payload};
 use highground_terrain::surface::Ground;
 use shared::{shared_data, write_grey16};
 use std::fs;
@@ -18,7 +19,8 @@ fn recipe_path() -> PathBuf {
 }
 
 fn write(cooked: &Cooked, path: &Path) {
-    write_payload(&cooked.raster, cooked.side, &cooked.origin.to_json(), cooked.rounding_m, path).unwrap();
+    let options = WriteOptions::new(cooked.side, &cooked.origin.to_json(), cooked.rounding_m);
+    write_payload(&cooked.raster, &options, path).unwrap();
 }
 
 #[test]
@@ -98,9 +100,9 @@ fn the_content_world_has_its_holes_margin_and_layers() {
     assert_eq!((state(3.9, 100.0), state(4.0, 100.0)), (AnswerState::Outside, AnswerState::Valid));
     assert_eq!((state(398.0, 339.0), state(398.1, 339.0)), (AnswerState::Valid, AnswerState::Outside));
     // 6 + 1 + 2 + 6 whole cells and five halves.
-    assert_eq!(file.directory().totals().1, 20);
-    let weights = cooked.raster.weights.unwrap();
-    for layer in 0..cooked.raster.layers.len() as u8 {
+    assert_eq!(file.info().totals.hole_cells, 20);
+    let weights = cooked.raster.hd_weights().unwrap();
+    for layer in 0..cooked.raster.catalogue.layers.len() as u8 {
         let cells = weights.iter().filter(|t| t.dominant() == layer).count();
         assert!(cells > 1000, "layer {layer} leads in {cells} cells");
     }
@@ -152,7 +154,7 @@ fn impossible_recipes_say_what_is_wrong() {
     assert!(cook(&path, 1).unwrap_err().to_string().contains("b.png: cannot be read"));
     fs::write(&path, format!("({base})")).unwrap();
     let cooked = cook(&path, 1).unwrap();
-    assert!(cooked.raster.weights.is_none() && cooked.raster.heights.iter().all(|&q| q == 7 * 128));
+    assert!(cooked.raster.planes.is_empty() && cooked.raster.heights.iter().all(|&q| q == 7 * 128));
 }
 
 /// Heights in whole metres with holes as they lie, one character a triangle, for people to look at.
@@ -205,9 +207,9 @@ fn a_patch_of_heights_and_holes_looks_as_it_should() {
     let summary = highground_tools::summary::Summary::of(&file);
     insta::assert_snapshot!("inspect", serde_json::to_string_pretty(&summary).unwrap());
     let head = fs::read(&out).unwrap();
-    let length = 192 + u32::from_le_bytes(head[56..60].try_into().unwrap()) as usize;
+    let length = u32::from_le_bytes(head[12..16].try_into().unwrap()) as usize;
     insta::assert_snapshot!("header", dump(&head[..length]));
-    assert_eq!(file.directory().get(BlockPos::new(1, 0)), None);
+    assert_eq!(file.recorded_state(BlockPos::new(1, 0)), DataState::OutOfRange);
 }
 
 /// Sixteen bytes a line, with their characters.

@@ -9,7 +9,7 @@ use highground_terrain::compute::CpuCompute;
 use highground_terrain::cook::cook;
 use highground_terrain::kernel::weight_mip::{Encoding, HdTexel};
 use highground_terrain::layers::WeightChain;
-use highground_terrain::store::{BlockSource, PayloadFile, write_payload};
+use highground_terrain::store::{BlockSource, PayloadFile, WriteOptions, write_payload};
 use highground_tests::slow_store::SlowStore;
 use highground_tests::{gpu, highground, test_name};
 use serde_json::Value;
@@ -103,8 +103,9 @@ fn blocks_that_arrive_in_any_order_and_players_created_in_another_give_the_demo_
     let folder = tempfile::tempdir().unwrap();
     let cooked = cook(&highground_tests::root().join("content/worlds/jacksboro.ron"), 2).unwrap();
     let path = folder.path().join("world.terrain");
-    write_payload(&cooked.raster, cooked.side, &cooked.origin.to_json(), cooked.rounding_m, &path).unwrap();
-    let texels = cooked.raster.weights.as_ref().unwrap();
+    let options = WriteOptions::new(cooked.side, &cooked.origin.to_json(), cooked.rounding_m);
+    write_payload(&cooked.raster, &options, &path).unwrap();
+    let texels = cooked.raster.hd_weights().unwrap();
     let bytes: Vec<u8> = texels.iter().flat_map(|t: &HdTexel| [t.id1, t.id2, t.ratio]).collect();
     let size = cooked.raster.config.cells().map(|c| c as u32);
     let weights = Arc::new(WeightChain::build(&CpuCompute::new(), Encoding::Hd, size, bytes).unwrap());
@@ -112,7 +113,7 @@ fn blocks_that_arrive_in_any_order_and_players_created_in_another_give_the_demo_
     for (seed, reverse) in [(3, false), (8, true), (21, true)] {
         let payload: Arc<dyn BlockSource> = Arc::new(PayloadFile::open(&path).unwrap());
         let slow = Arc::new(SlowStore::new(payload, seed, 3_000));
-        let hash = demo_over(slow.clone(), weights.clone(), cooked.raster.layers.clone(), reverse);
+        let hash = demo_over(slow.clone(), weights.clone(), cooked.raster.catalogue.layer_names(), reverse);
         assert_eq!(hash, DEMO_HASH, "seed {seed}, reversed {reverse}");
         orders.push(slow.order());
     }

@@ -1,5 +1,8 @@
 //! The edges of the command line: outputs that nobody reads, inputs that never end, outputs that are inputs.
 
+use highground_terrain::coord::BlockPos;
+use highground_terrain::format::payload::Section;
+use highground_terrain::store::{BlockSource, PayloadFile};
 use highground_tests::{highground, root};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -239,8 +242,10 @@ fn points_on_a_damaged_block_are_answered_failed_and_the_others_valid() {
     let path = terrain(folder.path());
     let mut bytes = std::fs::read(&path).unwrap();
     // The last block: the far corner of the map.
-    let last = bytes.len() - 5;
-    bytes[last] ^= 1;
+    let file = PayloadFile::open(&path).unwrap();
+    let [w, h] = file.config().blocks(file.block_side()).map(|n| n as i32);
+    let heights = file.span(BlockPos::new(w - 1, h - 1), Section::Height).unwrap();
+    bytes[heights.start as usize] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
     let points = folder.path().join("points");
     std::fs::write(&points, "100,100\n790,670\n200,200\n").unwrap();

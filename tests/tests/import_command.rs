@@ -2,6 +2,9 @@
 
 mod shared;
 
+use highground_terrain::coord::BlockPos;
+use highground_terrain::format::payload::Section;
+use highground_terrain::store::PayloadFile;
 use highground_tests::{highground, root};
 use serde_json::Value;
 use shared::{png_header, shared_data};
@@ -155,7 +158,9 @@ fn bad_input_gives_one_line_and_status_2() {
         assert_refused(&run(&[command], &[("", &at("none.terrain"))]), &["none.terrain", "cannot be read"]);
     }
     let mut bytes = good.clone();
-    *bytes.last_mut().unwrap() ^= 1;
+    let file = PayloadFile::open(&terrain).unwrap();
+    let heights = file.span(BlockPos::new(0, 0), Section::Height).unwrap();
+    bytes[heights.start as usize] ^= 1;
     fs::write(&damaged, &bytes).unwrap();
     assert_refused(&run(&["verify"], &[("", &damaged)]), &["damaged.terrain", "block (0, 0)", "checksum"]);
     fs::write(at("bad.hgt"), [0; 7]).unwrap();
@@ -172,6 +177,59 @@ fn bad_input_gives_one_line_and_status_2() {
     assert!(!out.exists());
     let same = run(&["import", "--spacing", "1"], &[("", &at("small.hgt")), ("--out", &at("small.hgt"))]);
     assert_refused(&same, &["pass another --out"]);
+}
+
+#[test]
+fn export_and_import_give_the_same_digest() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let terrain = small_tile(folder.path());
+    let digest = json(&run(&["inspect", "--json"], &[("", &terrain)]))["digest"].clone();
+    for name in ["a.png", "a.r16", "a.tif", "a.hgt"] {
+        let done = json(&run(&["export", "--json"], &[("", &terrain), ("--out", &at(name))]));
+        assert_eq!(
+            (&done["digest"], &done["lossless"], &done["void_samples"]),
+            (&digest, &true.into(), &1.into())
+        );
+        let options: Vec<&str> = done["import"].as_str().unwrap().split(' ').collect();
+        let again = at("again.terrain");
+        let args = [&["import", "--json"], &options[..]].concat();
+        assert_eq!(json(&run(&args, &[("", &at(name)), ("--out", &again)]))["digest"], digest, "{name}");
+    }
+    let table = run(&["export"], &[("", &terrain), ("--out", &at("b.r16"))]);
+    let text = String::from_utf8_lossy(&table.stdout);
+    assert!(text.contains("loss           none") && text.contains("--nodata 65535"), "{text}");
+    assert_refused(
+        &run(&["export"], &[("", &terrain), ("--out", &at("b.xyz"))]),
+        &["b.xyz", "pass --format"],
+    );
+    assert_refused(&run(&["export", "--min", "1"], &[("", &terrain), ("--out", &at("b.png"))]), &["--max"]);
+    assert_refused(&run(&["export"], &[("", &terrain), ("--out", &terrain)]), &["--format"]);
+    let same = run(&["export", "--format", "png"], &[("", &terrain), ("--out", &terrain)]);
+    assert_refused(&same, &["pass another --out"]);
+}
+
+#[test]
+fn notes_on_a_source_go_to_stderr_and_into_the_origin() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("a.r32");
+    fs::write(&source, [1f32, -9999.0, 2.5, 3.0].map(f32::to_le_bytes).concat()).unwrap();
+    let out = folder.path().join("a.terrain");
+    let args = ["import", "--json", "--spacing", "1", "--byte-order", "little"];
+    let done = run(&args, &[("", &source), ("--out", &out)]);
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.contains("note: a.r32: 1 samples are exactly -9999: pass --nodata -9999"), "{said}");
+    assert!(json(&done)["origin"]["notes"].to_string().contains("-9999"));
+    for (nodata, expected) in
+        [("-9999", serde_json::json!(-9999)), ("nan", "nan".into()), ("-inf", "-inf".into())]
+    {
+        let done = run(&[&args[..], &["--nodata", nodata]].concat(), &[("", &source), ("--out", &out)]);
+        assert_eq!(json(&done)["origin"]["nodata"], expected);
+    }
+    let bad = run(&[&args[..], &["--nodata", "none"]].concat(), &[("", &source), ("--out", &out)]);
+    assert_refused(&bad, &["--nodata", "none"]);
+    let bad = run(&[&args[..], &["--size", "2"]].concat(), &[("", &source), ("--out", &out)]);
+    assert_refused(&bad, &["--size", "WxH"]);
 }
 
 #[test]
@@ -192,6 +250,7 @@ fn the_content_world_cooks_the_same_with_any_threads() {
 fn every_help_has_an_example() {
     for command in [
         &["import"][..],
+        &["export"],
         &["cook"],
         &["inspect"],
         &["verify"],

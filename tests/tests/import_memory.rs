@@ -2,8 +2,8 @@
 
 mod shared;
 
-use highground_terrain::import::{ImportOptions, import};
-use highground_terrain::store::PayloadFile;
+use highground_terrain::import::{ImportOptions, import, import_rows};
+use highground_terrain::store::{PayloadFile, TerrainRows};
 use shared::{png_header, shared_data};
 use std::fs;
 
@@ -14,7 +14,48 @@ fn peak_bytes() -> Option<u64> {
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
+/// A process has one peak, so both parts are one test: first what takes nothing, then what takes little.
 #[test]
+fn memory_is_what_a_source_really_needs() {
+    huge_claims_take_no_memory();
+    rows_on_demand_take_less_than_twice_their_raw_samples();
+}
+
+fn rows_on_demand_take_less_than_twice_their_raw_samples() {
+    const SIDE: u32 = 4096;
+    let Some(before) = peak_bytes() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.r16");
+    {
+        use std::io::Write;
+        let mut out = std::io::BufWriter::new(fs::File::create(&path).unwrap());
+        for z in 0..SIDE {
+            for x in 0..SIDE {
+                out.write_all(&((x * 5 + z * 7) as u16 % 60_000).to_le_bytes()).unwrap();
+            }
+        }
+        out.flush().unwrap();
+    }
+    let options = ImportOptions {
+        spacing_m: Some(1.0),
+        min_m: Some(-10.0),
+        max_m: Some(900.0),
+        big_endian: Some(false),
+        ..ImportOptions::default()
+    };
+    let rows = import_rows(&path, &options).unwrap();
+    let mut band = vec![0; 32 * SIDE as usize];
+    let mut sum = 0i64;
+    for z in (0..SIDE).step_by(32) {
+        rows.heights(z..z + 32, &mut band);
+        sum += band.iter().map(|&q| i64::from(q)).sum::<i64>();
+    }
+    assert!(sum > 0);
+    let grown = peak_bytes().unwrap_or(before) - before;
+    let raw = u64::from(SIDE) * u64::from(SIDE) * 2;
+    assert!(grown < raw + raw / 4, "{grown} bytes for {raw} of raw samples");
+}
+
 fn huge_claims_take_no_memory() {
     let Some(before) = peak_bytes() else {
         println!("NOT TESTED: this system does not say a process's peak memory");

@@ -1,14 +1,23 @@
 //! The payload file: what is written is read back, and no damaged byte passes.
 
 use highground_terrain::config::{Diagonal, TerrainConfig};
+use highground_terrain::content::{
+    FoliageType, Layer, ObjectType, Overlay, PhysicalMaterial, Plane, PlaneKind,
+};
 use highground_terrain::coord::{BlockPos, BlockSide, CellRect};
 use highground_terrain::format::digest;
+use highground_terrain::format::payload::{Compression, Section};
 use highground_terrain::height::VOID;
+use highground_terrain::kernel::control;
 use highground_terrain::kernel::weight_mip::HdTexel;
-use highground_terrain::store::{BlockSource, PayloadFile, Raster, verify, write_payload};
+use highground_terrain::kernel::weights::LayerKind;
+use highground_terrain::state::DataState;
+use highground_terrain::store::{
+    BlockSource, PayloadFile, Raster, VerifyError, WriteOptions, verify, verify_open, write_payload,
+};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 const ORIGIN: &str = r#"{"source":"made by a test"}"#;
@@ -24,45 +33,82 @@ fn small() -> Raster {
     raster.mask[3] = 0;
     raster.mask[9] &= 2;
     let texel = |i: u8| HdTexel { id1: i % 3, id2: i % 2, ratio: i };
-    raster.weights = Some((0..32 * 2).map(texel).collect());
-    raster.layers = vec!["grass".into(), "rock".into(), "scree".into()];
+    let texels: Vec<HdTexel> = (0..32 * 2).map(texel).collect();
+    raster.set_hd_weights(&["grass", "rock", "scree"], &texels);
+    raster
+}
+
+/// The same with a plane of every kind.
+fn full() -> Raster {
+    let mut raster = small();
+    let c = &mut raster.catalogue;
+    c.layers.push(Layer { kind: LayerKind::OrderedAlpha, ..Layer::named("snow") });
+    c.materials = vec![
+        PhysicalMaterial { name: "earth".into(), ..PhysicalMaterial::default() },
+        PhysicalMaterial { name: "ice".into(), friction: 0.05, ..PhysicalMaterial::default() },
+    ];
+    c.user_channels = vec!["danger".into(), "owner".into()];
+    c.foliage = vec![FoliageType { name: "fern".into(), ..FoliageType::default() }];
+    c.objects = vec![ObjectType { name: "rock".into(), ..ObjectType::default() }];
+    c.overlays =
+        vec![Overlay { name: "road".into(), points: vec![[0.0, 1.0], [9.5, 2.0]], ..Overlay::default() }];
+    let cells = |f: &dyn Fn(usize) -> u8| (0..32 * 2).map(f).collect::<Vec<u8>>();
+    for (kind, values) in [
+        (PlaneKind::Weight(3), cells(&|i| (i * 11) as u8)),
+        (PlaneKind::PhysicalHole, cells(&|i| (i % 4) as u8)),
+        (PlaneKind::PhysicalMaterial, cells(&|i| (i / 7 % 2) as u8)),
+        (PlaneKind::User(1), cells(&|i| (i * 5) as u8)),
+        (PlaneKind::Foliage(0), cells(&|i| (255 - i) as u8)),
+        (PlaneKind::Object(0), cells(&|i| u8::from(i == 40) * 9)),
+        (PlaneKind::WaterDepth, (0..33 * 3u32).flat_map(|i| (i * 1000).to_le_bytes()).collect()),
+    ] {
+        raster.set_plane(Plane { kind, values });
+    }
     raster
 }
 
 fn write(raster: &Raster, side: BlockSide, path: &Path) {
-    write_payload(raster, side, ORIGIN, 0.0, path).expect("a terrain that can be written");
+    write_payload(raster, &WriteOptions::new(side, ORIGIN, 0.0), path)
+        .expect("a terrain that can be written");
 }
 
 /// Puts a terrain together again from the blocks of a file, sample by sample.
 fn reassemble(file: &PayloadFile) -> Raster {
     let config = *file.config();
     let [w, h] = config.samples.map(|n| n as usize);
-    let ppc = usize::from(config.paint_per_cell);
     let mut raster = Raster {
         config,
         heights: vec![VOID; w * h],
         mask: vec![0; (w - 1) * (h - 1)],
-        weights: file.header().weights.then(|| vec![HdTexel::default(); (w - 1) * (h - 1) * ppc * ppc]),
-        layers: file.header().layers.clone(),
+        catalogue: file.info().catalogue.clone(),
+        planes: Vec::new(),
     };
     let n = file.block_side().samples() as usize;
-    for z in 0..h {
-        for x in 0..w {
-            let block = file.read_block(BlockPos::new((x / n) as i32, (z / n) as i32)).expect("a good block");
-            let inside = z % n * n + x % n;
-            raster.heights[z * w + x] = block.heights()[inside];
-            if x + 1 == w || z + 1 == h {
-                continue;
+    let mut planes: BTreeMap<PlaneKind, Vec<u8>> = BTreeMap::new();
+    for (bx, bz) in (0..h.div_ceil(n)).flat_map(|bz| (0..w.div_ceil(n)).map(move |bx| (bx, bz))) {
+        let block = file.read_content(BlockPos::new(bx as i32, bz as i32)).expect("a good block");
+        for (i, &q) in block.heights.iter().enumerate() {
+            let (x, z) = (bx * n + i % n, bz * n + i / n);
+            if x < w && z < h {
+                raster.heights[z * w + x] = q;
             }
-            raster.mask[z * (w - 1) + x] = block.mask()[inside];
-            if let (Some(all), Some(own)) = (&mut raster.weights, block.weights()) {
-                for (tz, tx) in (0..ppc).flat_map(|tz| (0..ppc).map(move |tx| (tz, tx))) {
-                    all[(z * ppc + tz) * (w - 1) * ppc + x * ppc + tx] =
-                        own[(z % n * ppc + tz) * n * ppc + x % n * ppc + tx];
+            if x + 1 < w && z + 1 < h {
+                raster.mask[z * (w - 1) + x] = block.mask[i];
+            }
+        }
+        for (kind, values) in block.planes {
+            let plane = planes.entry(kind).or_insert_with(|| vec![0; kind.plane_bytes(&config)]);
+            let [pw, ph] = kind.lattice().size(&config).map(|n| n as usize);
+            let n = n * kind.lattice().per_cell(&config) as usize;
+            for (i, value) in values.chunks_exact(kind.bytes()).enumerate() {
+                let (x, z) = (bx * n + i % n, bz * n + i / n);
+                if x < pw && z < ph {
+                    plane[(z * pw + x) * kind.bytes()..][..kind.bytes()].copy_from_slice(value);
                 }
             }
         }
     }
+    raster.planes = planes.into_iter().map(|(kind, values)| Plane { kind, values }).collect();
     raster
 }
 
@@ -75,7 +121,7 @@ fn a_terrain_with_holes_voids_and_weights_comes_back_equal() {
     let file = verify(&path).unwrap();
     assert_eq!(reassemble(&file), raster);
     assert_eq!(file.digest(), digest::of_raster(&raster));
-    assert_eq!(file.header().origin, ORIGIN);
+    assert_eq!(file.info().origin, ORIGIN);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file is left");
 }
 
@@ -110,8 +156,8 @@ fn the_digest_does_not_depend_on_the_block_side() {
 }
 
 /// Opens and reads every block, whatever comes of it: it must not panic, and what it gives must be the original's.
-fn read_all(path: &Path, good: &Raster) {
-    let Ok(file) = PayloadFile::open(path) else { return };
+fn read_all(bytes: Vec<u8>, good: &Raster) {
+    let Ok(file) = PayloadFile::of_bytes(bytes) else { return };
     let [w, h] = file.config().blocks(file.block_side());
     for z in 0..h as i32 {
         for x in 0..w as i32 {
@@ -123,6 +169,11 @@ fn read_all(path: &Path, good: &Raster) {
     }
 }
 
+/// Verifies bytes as if they were a file's.
+fn verify_bytes(bytes: Vec<u8>) -> Result<(), VerifyError> {
+    verify_open(&PayloadFile::of_bytes(bytes)?, &|_, _| {})
+}
+
 #[test]
 fn every_flipped_bit_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -130,22 +181,17 @@ fn every_flipped_bit_is_refused() {
     let raster = small();
     write(&raster, BlockSide::S32, &path);
     let good = fs::read(&path).unwrap();
-    let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    let mut put = |at: usize, byte: u8| {
-        file.seek(SeekFrom::Start(at as u64)).unwrap();
-        file.write_all(&[byte]).unwrap();
-    };
-    for (at, &byte) in good.iter().enumerate() {
+    for at in 0..good.len() {
         for bit in 0..8 {
-            put(at, byte ^ 1 << bit);
-            assert!(verify(&path).is_err(), "bit {bit} of byte {at}");
+            let mut bytes = good.clone();
+            bytes[at] ^= 1 << bit;
             if bit == at % 8 {
-                read_all(&path, &raster);
+                read_all(bytes.clone(), &raster);
             }
+            assert!(verify_bytes(bytes).is_err(), "bit {bit} of byte {at}");
         }
-        put(at, byte);
     }
-    assert!(verify(&path).is_ok());
+    assert!(verify_bytes(good).is_ok());
 }
 
 #[test]
@@ -153,14 +199,10 @@ fn every_truncation_and_every_appended_byte_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("short.terrain");
     write(&small(), BlockSide::S32, &path);
-    let mut bytes = fs::read(&path).unwrap();
-    bytes.push(0);
-    fs::write(&path, &bytes).unwrap();
-    assert!(verify(&path).is_err());
-    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    for length in (0..bytes.len() - 1).rev() {
-        file.set_len(length as u64).unwrap();
-        let error = verify(&path).expect_err("a truncated file").to_string();
+    let good = fs::read(&path).unwrap();
+    assert!(verify_bytes([good.clone(), vec![0]].concat()).is_err());
+    for length in 0..good.len() {
+        let error = verify_bytes(good[..length].to_vec()).expect_err("a truncated file").to_string();
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
@@ -200,19 +242,20 @@ fn forged_headers_with_right_checksums_are_refused() {
     let path = dir.path().join("forged.terrain");
     write(&small(), BlockSide::S32, &path);
     let good = fs::read(&path).unwrap();
-    let cases: [(usize, Vec<u8>, &str); 12] = [
-        (8, 2u32.to_le_bytes().into(), "version"),
-        (12, u32::MAX.to_le_bytes().into(), "header length"),
+    let cases: [(usize, Vec<u8>, &str); 13] = [
+        (8, 3u32.to_le_bytes().into(), "version"),
+        (12, u32::MAX.to_le_bytes().into(), "head length"),
         (16, u64::MAX.to_le_bytes().into(), "file length"),
-        (24, 3u32.to_le_bytes().into(), "section flags"),
-        (24, 0u32.to_le_bytes().into(), "layer names"),
+        (24, u32::MAX.to_le_bytes().into(), "section count"),
+        (24, 0u32.to_le_bytes().into(), "head length"),
         (28, 48u32.to_le_bytes().into(), "block side"),
-        (32, u64::MAX.to_le_bytes().into(), "directory offset"),
-        (40, u64::MAX.to_le_bytes().into(), "directory length"),
-        (48, f64::NAN.to_le_bytes().into(), "rounding"),
-        (56, u32::MAX.to_le_bytes().into(), "layer length"),
-        (60, u32::MAX.to_le_bytes().into(), "origin length"),
-        (128, 200_000u32.to_le_bytes().into(), "configuration"),
+        (96, f64::NAN.to_le_bytes().into(), "rounding"),
+        (104, u64::MAX.to_le_bytes().into(), "void samples"),
+        (176, 200_000u32.to_le_bytes().into(), "configuration"),
+        (256, 99u16.to_le_bytes().into(), "section code"),
+        (259, vec![1], "section flags"),
+        (256 + 16, u64::MAX.to_le_bytes().into(), "section place"),
+        (256 + 24, u64::MAX.to_le_bytes().into(), "section place"),
     ];
     for (at, new, field) in cases {
         fs::write(&path, &good).unwrap();
@@ -227,16 +270,26 @@ fn a_huge_terrain_in_a_small_file_is_refused_before_allocating() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("huge.terrain");
     write(&small(), BlockSide::S32, &path);
-    // 131072² samples with a matching hash and directory length: 800 MB of directory that the file does not hold.
+    // 131072² samples with a matching hash: a directory that the file does not hold.
     let mut config = TerrainConfig::new([131_072, 131_072], 256);
     config.extent.x1 = 5;
     config.extent.z1 = 5;
     let bytes = config.canonical_bytes();
-    forge(&path, 128, &bytes);
-    forge(&path, 64, blake3::hash(&bytes).as_bytes());
-    forge(&path, 40, &(4096u64 * 4096 * 48 + 32).to_le_bytes());
+    forge(&path, 176, &bytes);
+    forge(&path, 32, blake3::hash(&bytes).as_bytes());
     let error = PayloadFile::open(&path).unwrap_err().to_string();
-    assert!(error.contains("inside the file's"), "{error}");
+    assert!(error.contains("levels"), "{error}");
+    for section in 0..7 {
+        // Section levels as that size wants them; the root's length is then what is wrong.
+        let at = 256 + section * 64;
+        let code = fs::read(&path).unwrap()[at];
+        if code == 16 || code == 32 {
+            forge(&path, at + 2, &[13]);
+        }
+    }
+    forge(&path, 256 + 8 * 64 + 2, &[13]);
+    let error = PayloadFile::open(&path).unwrap_err().to_string();
+    assert!(error.contains("directory root"), "{error}");
 }
 
 #[test]
@@ -246,7 +299,9 @@ fn a_triangle_over_a_void_is_not_written() {
     fs::write(&path, "what was there before").unwrap();
     let mut raster = small();
     raster.mask.fill(3);
-    let error = write_payload(&raster, BlockSide::S32, ORIGIN, 0.0, &path).unwrap_err().to_string();
+    let error = write_payload(&raster, &WriteOptions::new(BlockSide::S32, ORIGIN, 0.0), &path)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("touches a void"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), b"what was there before");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -278,8 +333,8 @@ proptest! {
         if ppc > 0 {
             let n = (w as usize - 1) * (h as usize - 1) * usize::from(ppc) * usize::from(ppc);
             let texel = |r: u32| HdTexel { id1: (r % 2) as u8, id2: (r / 2 % 2) as u8, ratio: (r >> 8) as u8 };
-            raster.weights = Some((0..n).map(|_| texel(random())).collect());
-            raster.layers = vec!["a".into(), "b".into()];
+            let texels: Vec<HdTexel> = (0..n).map(|_| texel(random())).collect();
+            raster.set_hd_weights(&["a", "b"], &texels);
         }
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("any.terrain");
@@ -302,12 +357,267 @@ fn contents_that_are_wrong_are_not_worth_a_second_read() {
     assert!(!beyond.retryable && beyond.reason.contains("not on the map"));
     // Damaged, then shortened, under an open file.
     let mut bytes = fs::read(&path).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
+    let offset = file.span(pos, Section::Height).unwrap().start as usize;
+    bytes[offset] ^= 1;
     fs::write(&path, &bytes).unwrap();
     let damaged = file.read_block(pos).unwrap_err();
     assert!(!damaged.retryable && damaged.reason.contains("checksum"), "{damaged}");
-    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    fs::write(&path, &bytes[..offset]).unwrap();
     let short = file.read_block(pos).unwrap_err();
     assert!(!short.retryable && short.reason.contains("cannot be read"), "{short}");
     assert!(file.read_block(BlockPos::new(0, 0)).is_ok(), "the other block is whole");
+}
+
+#[test]
+fn every_kind_of_plane_comes_back_from_either_compression() {
+    let dir = tempfile::tempdir().unwrap();
+    let raster = full();
+    let mut digests = Vec::new();
+    for (compression, side) in [(Compression::None, BlockSide::S32), (Compression::Deflate, BlockSide::S64)] {
+        for normals in [false, true] {
+            let path = dir.path().join("full.terrain");
+            let options = WriteOptions { compression, normals, ..WriteOptions::new(side, ORIGIN, 0.25) };
+            write_payload(&raster, &options, &path).unwrap();
+            let file = verify(&path).unwrap();
+            assert_eq!(reassemble(&file), raster);
+            assert_eq!(file.info().rounding_m, 0.25);
+            assert_eq!(
+                file.read_block(BlockPos::new(0, 0)).unwrap(),
+                raster.block(side, BlockPos::new(0, 0))
+            );
+            digests.push(file.digest());
+        }
+    }
+    assert!(
+        digests.iter().all(|d| *d == digest::of_raster(&raster)),
+        "compression and layout are not content"
+    );
+}
+
+#[test]
+fn a_plane_of_zeros_is_the_same_as_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let (with, without) = (dir.path().join("a.terrain"), dir.path().join("b.terrain"));
+    let raster = full();
+    let mut zeros = raster.clone();
+    zeros.set_plane(Plane::zero(PlaneKind::User(0), &raster.config));
+    write(&raster, BlockSide::S32, &without);
+    write(&zeros, BlockSide::S32, &with);
+    let (a, b) = (verify(&with).unwrap(), verify(&without).unwrap());
+    assert_eq!(a.digest(), b.digest());
+    assert_eq!(reassemble(&a), reassemble(&b));
+}
+
+#[test]
+fn states_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("states.terrain");
+    let mut raster = Raster::from_heights(TerrainConfig::new([100, 40], 256), vec![7; 4000]);
+    for z in 0..39 {
+        raster.mask[z * 99 + 32..z * 99 + 64].fill(0);
+    }
+    write(&raster, BlockSide::S32, &path);
+    let file = PayloadFile::open(&path).unwrap();
+    let state = |x, z| file.recorded_state(BlockPos::new(x, z));
+    assert_eq!(
+        (state(0, 0), state(1, 0), state(4, 0)),
+        (DataState::Valid, DataState::Empty, DataState::OutOfRange)
+    );
+    assert_eq!(state(-1, 0), DataState::OutOfRange);
+}
+
+#[test]
+fn the_golden_of_version_1_still_loads() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens/payload-v1.terrain");
+    let file = verify(&path).unwrap();
+    let info = file.info();
+    assert_eq!(info.version, 1);
+    assert_eq!(
+        highground_game::replay::hex(&info.digest),
+        "8f91647f279dfb7e34f6845304f8f456e6c89152b9753769dbc520ecd80484c3"
+    );
+    assert_eq!((info.config.samples, info.totals.void_samples, info.totals.hole_cells), ([70, 45], 90, 92));
+    assert_eq!(info.catalogue.layer_names(), ["grass", "rock", "snow"]);
+    // Written anew it holds the same ground and the same weights.
+    let raster = reassemble(&file);
+    raster.check().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let anew = dir.path().join("anew.terrain");
+    write(&raster, BlockSide::S32, &anew);
+    let second = verify(&anew).unwrap();
+    for (x, z) in [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)] {
+        let pos = BlockPos::new(x, z);
+        assert_eq!(file.read_block(pos).unwrap(), second.read_block(pos).unwrap());
+    }
+    // Every flipped byte of it is refused too.
+    let good = fs::read(&path).unwrap();
+    for at in (0..good.len()).step_by(37) {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1 << (at % 8);
+        assert!(verify_bytes(bytes).is_err(), "byte {at}");
+    }
+}
+
+#[test]
+fn derived_encodings_are_kept_and_derived_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("derived.terrain");
+    let mut raster = Raster::from_heights(TerrainConfig::new([100, 90], 256), vec![3; 9000]);
+    raster.config.diagonal = Diagonal::Checkerboard;
+    let texel = |i: u32| HdTexel { id1: (i / 7 % 3) as u8, id2: (i / 400 % 5) as u8, ratio: (i % 120) as u8 };
+    let texels: Vec<HdTexel> = (0..99 * 89).map(texel).collect();
+    raster.set_hd_weights(&["a", "b", "c", "d", "e"], &texels);
+    let options = |control| WriteOptions {
+        normals: true,
+        normal_weights: true,
+        control,
+        ..WriteOptions::new(BlockSide::S32, ORIGIN, 0.0)
+    };
+    let written = write_payload(&raster, &options(Some(1.0)), &path).unwrap();
+    let file = verify(&path).unwrap();
+    assert_eq!(file.info().losses, written.losses);
+    assert_eq!(file.digest(), digest::of_raster(&raster), "what is derived is no content");
+    assert_eq!(written.losses.hd, 0, "two layers a texel are kept without loss");
+    // A Normal texel's seven steps: off by up to half of one, 1/14 of all weight.
+    assert!((1000..=4682).contains(&written.losses.normal), "{:?}", written.losses);
+    // Whole-map ID control, from the full field at once.
+    let planes: Vec<Option<&[u8]>> =
+        (0..5).map(|i| raster.plane_of(PlaneKind::Weight(i)).map(|p| p.values.as_slice())).collect();
+    let field = control::Field {
+        size: [99, 89],
+        kinds: &raster.catalogue.layer_kinds(),
+        planes: &planes,
+        diagonal: Diagonal::Checkerboard,
+    };
+    let whole = control::encode(&field, 1.0).unwrap();
+    assert_eq!(written.losses.control, whole.error);
+    // Loss over the budget is refused, and what was there stays.
+    let before = fs::read(&path).unwrap();
+    let error = write_payload(&raster, &options(Some(0.001)), &path).unwrap_err().to_string();
+    assert!(error.contains("more than the 0.001 allowed"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    // A field that is painted in one place only has no ID control.
+    raster.planes.iter_mut().for_each(|p| p.values[50 * 99..].fill(0));
+    let error = write_payload(&raster, &options(Some(1.0)), &path).unwrap_err().to_string();
+    assert!(error.contains("must sum to 255 for ID control"), "{error}");
+}
+
+/// Contents that do not fit together under right checksums: the derived body of one terrain in the file of another.
+#[test]
+fn a_derived_body_with_a_good_checksum_and_wrong_contents_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("forged.terrain");
+    let raster = full();
+    let options = WriteOptions { normals: true, ..WriteOptions::new(BlockSide::S32, ORIGIN, 0.0) };
+    write_payload(&raster, &options, &path).unwrap();
+    let good = fs::read(&path).unwrap();
+    let file = PayloadFile::open(&path).unwrap();
+    let head = u32::from_le_bytes(good[12..16].try_into().unwrap()) as usize;
+    let table: Vec<(u16, usize)> =
+        (256..head - 32).step_by(64).map(|at| (u16::from_le_bytes([good[at], good[at + 1]]), at)).collect();
+    let entry = |code: u16| table.iter().find(|t| t.0 == code).unwrap().1;
+    let u64_at = |b: &[u8], at: usize| u64::from_le_bytes(b[at..at + 8].try_into().unwrap()) as usize;
+    // Changes a byte and makes every checksum above it right again.
+    let forge = |at: usize, slot: Option<usize>| {
+        let mut b = good.clone();
+        b[at] ^= 1;
+        let root_entry = entry(5);
+        let (root, root_len) = (u64_at(&b, root_entry + 16), u64_at(&b, root_entry + 24));
+        let page = u64_at(&b, root);
+        if let Some(slot) = slot {
+            let (offset, length) =
+                (u64_at(&b, slot), u32::from_le_bytes(b[slot + 8..slot + 12].try_into().unwrap()) as usize);
+            let sum = blake3::hash(&b[offset..offset + length]);
+            b[slot + 16..slot + 32].copy_from_slice(&sum.as_bytes()[..16]);
+        }
+        for i in 0..(root_len - 32) / 32 {
+            let at = u64_at(&b, root + i * 32);
+            let next = if i + 1 < (root_len - 32) / 32 {
+                u64_at(&b, root + i * 32 + 32)
+            } else {
+                u64_at(&b, entry(1) + 16)
+            };
+            let sum = blake3::hash(&b[at..next]);
+            b[root + i * 32 + 16..root + i * 32 + 32].copy_from_slice(&sum.as_bytes()[..16]);
+        }
+        assert_eq!(page, u64_at(&b, root));
+        let sum = blake3::hash(&b[root..root + root_len - 32]);
+        b[root + root_len - 32..root + root_len].copy_from_slice(sum.as_bytes());
+        for &(code, at) in &table {
+            if code < 16 {
+                let (offset, length) = (u64_at(&b, at + 16), u64_at(&b, at + 24));
+                let sum = blake3::hash(&b[offset..offset + length]);
+                b[at + 32..at + 64].copy_from_slice(sum.as_bytes());
+            }
+        }
+        let sum = blake3::hash(&b[..head - 32]);
+        b[head - 32..head].copy_from_slice(sum.as_bytes());
+        fs::write(&path, &b).unwrap();
+        verify(&path).map(drop)
+    };
+    let pos = BlockPos::new(0, 0);
+    let page = u64_at(&good, u64_at(&good, entry(5) + 16));
+    let slots = [
+        Section::Height,
+        Section::Hole,
+        Section::Weight,
+        Section::Collision,
+        Section::Water,
+        Section::User,
+        Section::Density,
+        Section::Hd,
+        Section::Normal,
+    ];
+    for (i, section) in slots.into_iter().enumerate() {
+        let span = file.span(pos, section).unwrap_or_else(|| panic!("{section:?} has bytes"));
+        let at = span.end as usize - 1 - usize::from(section == Section::Height) * 100;
+        let said = forge(at, Some(page + 20 + i * 32)).expect_err("wrong contents").to_string();
+        assert!(said.lines().count() == 1, "{section:?}: {said}");
+    }
+    // Ranges, skip masks, counts in the page, totals in the head.
+    for (at, what) in [
+        (u64_at(&good, entry(3) + 16), "min/max"),
+        (page + 4, "directory entry"),
+        (page + 8, "directory entry"),
+        (page + 12, ""),
+        (104, "totals"),
+        (112, "totals"),
+        (128, "losses"),
+        (64, "digest"),
+    ] {
+        let said = forge(at, None).expect_err(what).to_string();
+        assert!(said.contains(what), "{what}: {said}");
+    }
+}
+
+/// Writes what the golden of version 2 holds.
+fn golden_v2(path: &Path) {
+    let options = WriteOptions {
+        compression: Compression::Deflate,
+        normals: true,
+        normal_weights: true,
+        ..WriteOptions::new(BlockSide::S32, ORIGIN, 0.25)
+    };
+    write_payload(&full(), &options, path).unwrap();
+}
+
+#[test]
+fn the_golden_of_version_2_loads_and_is_what_is_written() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens/payload-v2.terrain");
+    let file = verify(&path).unwrap();
+    assert_eq!(file.info().version, 2);
+    assert_eq!(reassemble(&file), full());
+    let dir = tempfile::tempdir().unwrap();
+    let anew = dir.path().join("anew.terrain");
+    golden_v2(&anew);
+    assert_eq!(verify(&anew).unwrap().digest(), file.digest());
+    // Compressed bytes are the compressor's; all others are the format's.
+    let raw = |path: &Path| {
+        let file = PayloadFile::open(path).unwrap();
+        [Section::Hole, Section::Normal, Section::Hd].map(|s| {
+            let bytes = fs::read(path).unwrap();
+            file.span(BlockPos::new(0, 0), s).map(|r| bytes[r.start as usize..r.end as usize].to_vec())
+        })
+    };
+    assert_eq!(raw(&anew), raw(&path));
 }

@@ -2,6 +2,7 @@
 //!
 //! Owns pixels only; knows nothing of terrain.
 
+use std::io::Write;
 use std::path::Path;
 
 /// A colour.
@@ -86,8 +87,12 @@ impl Canvas {
 
     /// Writes an 8-bit RGB PNG.
     pub(crate) fn write_png(&self, path: &Path) -> std::io::Result<()> {
-        let file = std::io::BufWriter::new(std::fs::File::create(path)?);
-        let mut encoder = png::Encoder::new(file, self.width, self.height);
+        self.encode(std::io::BufWriter::new(std::fs::File::create(path)?))
+    }
+
+    /// The bytes of an 8-bit RGB PNG.
+    pub(crate) fn encode(&self, out: impl Write) -> std::io::Result<()> {
+        let mut encoder = png::Encoder::new(out, self.width, self.height);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
         encoder.set_compression(png::Compression::High);

@@ -62,12 +62,12 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     std::fs::create_dir_all(&args.out).map_err(|e| {
         Failure::file(&args.out, format!("is no folder that results can be written into: {e}"))
     })?;
-    let image = match &args.world {
-        Some(world) => Some(cook::Recipe::read(world).map_err(Failure::input)?.image(world)),
-        None => None,
+    let read = match &args.world {
+        Some(world) => cook::Written::read(world).map_err(Failure::input)?.files(world),
+        None => Vec::new(),
     };
     let inputs: Vec<&Path> =
-        args.terrain.iter().chain(&args.world).chain(&image).map(PathBuf::as_path).collect();
+        args.terrain.iter().chain(&args.world).chain(&read).map(PathBuf::as_path).collect();
     for name in ["map.png", "replay.hgr", "summary.json", "world.terrain"] {
         files::refuse_overwriting(&args.out.join(name), &inputs)?;
     }
@@ -128,11 +128,14 @@ fn terrain_file(
         return Ok((terrain.clone(), world::terrain_name(Some(terrain))));
     }
     let path = args.out.join("world.terrain");
-    let cooked = match &args.world {
-        Some(recipe) => cook::cook(recipe, threads).map_err(|e| Failure::input(e.to_string()))?,
-        None => world::cook_content(world::CONTENT_RECIPE, threads)?,
-    };
-    world::write(&cooked, &path)?;
+    match &args.world {
+        Some(recipe) => {
+            let order = cook::Order { threads, ..cook::Order::default() };
+            let served = cook::serve(recipe, &order).map_err(Failure::input)?;
+            served.write(&path, &|_, _, _| ()).map_err(|e| Failure::file(&path, e))?;
+        }
+        None => world::write(&world::cook_content(world::CONTENT_RECIPE, threads)?, &path)?,
+    }
     let name = match &args.world {
         Some(_) => world::terrain_name(Some(&path)),
         None => world::terrain_name(None),

@@ -8,18 +8,23 @@ mod canvas;
 mod cook;
 mod demo;
 pub mod device;
+mod export;
 mod failure;
 mod files;
 mod import;
 mod inspect;
 mod kernel;
 mod map;
+mod pack;
 pub mod parity;
 mod progress;
 mod query;
+mod render;
 mod replay;
+mod sidecar;
 mod stdout;
 pub mod summary;
+mod unpack;
 mod verify;
 mod world;
 
@@ -42,12 +47,22 @@ enum Command {
     Demo(demo::Args),
     /// Make an elevation file into a terrain
     Import(import::Args),
+    /// Write a terrain's heights as PNG, r16, GeoTIFF or .hgt
+    Export(export::Args),
     /// Make a world recipe into a terrain
     Cook(cook::Args),
+    /// Make a terrain into a world folder: knobs and layers as images
+    Unpack(unpack::Args),
+    /// Put terrains and what belongs to them into a pack
+    Pack(pack::Args),
     /// Say what a terrain file says of itself
     Inspect(inspect::Args),
-    /// Check every byte of a terrain file
+    /// Check every byte of a terrain file, or a pack whole
     Verify(verify::Args),
+    /// Draw a terrain file
+    Render(render::Args),
+    /// Write the triangle-visibility sidecar of a terrain file
+    Sidecar(sidecar::Args),
     /// Ask about the surface of a terrain file
     Query(query::Args),
     /// Run one kernel on files, for comparing devices
@@ -68,9 +83,14 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => demo::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Import(args) => import::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Cook(args) => cook::run(&args),
+        Command::Unpack(args) => unpack::run(&args),
+        Command::Pack(args) => pack::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Render(args) => render::run(&args),
+        Command::Sidecar(args) => sidecar::run(&args),
         Command::Query(args) => query::run(&args),
         Command::Kernel(args) => kernel::run(args),
         Command::Parity(args) => parity::run(args),

@@ -9,7 +9,7 @@ use highground_terrain::config::TerrainConfig;
 use highground_terrain::coord::{BlockPos, BlockSide, LatticePos};
 use highground_terrain::state::{AnswerState, PublicationState};
 use highground_terrain::store::{BlockError, BlockSource};
-use highground_terrain::surface::{Block, Ground, GroundPoint, Slot, Tile};
+use highground_terrain::surface::{Block, Ground, Slot, Tile};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ const MAX_SIDE_PIXELS: f64 = 4000.0;
 /// The most pixels a cell side.
 const MAX_CELL_PIXELS: f64 = 256.0;
 
-const OUTSIDE: Rgb = [24, 26, 32];
-const HOLE: Rgb = [214, 39, 160];
-const FAILED: Rgb = [160, 20, 20];
+pub(crate) const OUTSIDE: Rgb = [24, 26, 32];
+pub(crate) const HOLE: Rgb = [214, 39, 160];
+pub(crate) const FAILED: Rgb = [160, 20, 20];
 const EVER: Rgb = [255, 236, 150];
 const NOW: Rgb = [255, 255, 255];
 
 /// Ground colours by layer id: meadow, forest floor, heath, scree, rock of the content world, and what may follow.
-const LAYERS: [Rgb; 8] = [
+pub(crate) const LAYERS: [Rgb; 8] = [
     [134, 164, 96],
     [96, 124, 76],
     [150, 138, 110],
@@ -194,23 +194,27 @@ fn pixel_colour(ground: &Ground, x: f64, z: f64, range: Option<(f64, f64)>) -> O
                 Some((low, high)) => by_height(g.height, low, high),
                 None => LAYERS[usize::from(g.layer) % LAYERS.len()],
             };
-            lit(&g, base)
+            lit(light(g.normal.to_array()), base)
         }),
     }
 }
 
-/// Lambert light from the north-west, slopes exaggerated a little so that gentle ground reads too.
-fn lit(ground: &GroundPoint, base: Rgb) -> Rgb {
+/// Lambert light from the north-west on an upward normal, slopes exaggerated a little so that gentle ground reads too.
+pub(crate) fn light([x, y, z]: [f64; 3]) -> f64 {
     const EXAGGERATION: f64 = 1.6;
-    let n = ground.normal;
-    let (nx, nz) = (n.x * EXAGGERATION, n.z * EXAGGERATION);
-    let length = (nx * nx + n.y * n.y + nz * nz).sqrt();
-    let shade = ((-0.5 * nx + std::f64::consts::FRAC_1_SQRT_2 * n.y - 0.5 * nz) / length).max(0.0);
-    base.map(|c| (f64::from(c) * (0.25 + 1.05 * shade)).min(255.0) as u8)
+    let (nx, nz) = (x * EXAGGERATION, z * EXAGGERATION);
+    let length = (nx * nx + y * y + nz * nz).sqrt();
+    let shade = ((-0.5 * nx + std::f64::consts::FRAC_1_SQRT_2 * y - 0.5 * nz) / length).max(0.0);
+    0.25 + 1.05 * shade
+}
+
+/// A colour in a light.
+pub(crate) fn lit(light: f64, base: Rgb) -> Rgb {
+    base.map(|c| (f64::from(c) * light).min(255.0) as u8)
 }
 
 /// Hypsometric colours: water blue at and below zero, then green lowland to brown and white heights.
-fn by_height(height: f64, low: f64, high: f64) -> Rgb {
+pub(crate) fn by_height(height: f64, low: f64, high: f64) -> Rgb {
     const STOPS: [Rgb; 5] =
         [[122, 156, 96], [168, 176, 112], [184, 156, 116], [150, 128, 116], [236, 236, 238]];
     if height <= 0.0 {

@@ -213,7 +213,7 @@ mod tests {
     use highground_terrain::config::{Diagonal, TerrainConfig};
     use highground_terrain::coord::{BlockSide, CellRect};
     use highground_terrain::kernel::weight_mip::HdTexel;
-    use highground_terrain::store::{Raster, write_payload};
+    use highground_terrain::store::{Raster, WriteOptions, write_payload};
 
     /// 100×70 samples with ragged holes and two layers, so that answers often come from another cell or block.
     fn terrain() -> Raster {
@@ -223,9 +223,9 @@ mod tests {
         let heights = (0..100 * 70).map(|i: i32| i * 7919 % 2003).collect();
         let mut raster = Raster::from_heights(config, heights);
         raster.mask.iter_mut().enumerate().for_each(|(i, m)| *m &= [3, 0, 1, 2, 0][i * 31 % 5]);
-        raster.weights =
-            Some((0..99 * 69).map(|i| HdTexel { id1: (i % 2) as u8, id2: 0, ratio: 0 }).collect());
-        raster.layers = vec!["a".into(), "b".into()];
+        let texels: Vec<HdTexel> =
+            (0..99 * 69).map(|i| HdTexel { id1: (i % 2) as u8, id2: 0, ratio: 0 }).collect();
+        raster.set_hd_weights(&["a", "b"], &texels);
         raster
     }
 
@@ -234,7 +234,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("highground-query-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let path = dir.join("a.terrain");
-        write_payload(&terrain(), BlockSide::S32, "{}", 0.0, &path).unwrap();
+        write_payload(&terrain(), &WriteOptions::new(BlockSide::S32, "{}", 0.0), &path).unwrap();
         let all = Ground::all_of(&PayloadFile::open(&path).unwrap()).unwrap();
         let mut some = LazyGround::new(PayloadFile::open(&path).unwrap());
         for z in -2..140i64 {

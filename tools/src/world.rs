@@ -9,7 +9,7 @@ use highground_terrain::cook::{Cooked, Recipe};
 use highground_terrain::coord::BlockPos;
 use highground_terrain::kernel::weight_mip::{Encoding, HdTexel};
 use highground_terrain::layers::WeightChain;
-use highground_terrain::store::{BlockSource, PayloadFile, write_payload};
+use highground_terrain::store::{BlockSource, PayloadFile, WriteOptions, write_payload};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -60,16 +60,15 @@ pub(crate) fn cook_content(recipe: &str, threads: usize) -> Result<Cooked, Failu
 
 /// Writes a cooked terrain as a payload.
 pub(crate) fn write(cooked: &Cooked, path: &Path) -> Result<(), Failure> {
-    write_payload(&cooked.raster, cooked.side, &cooked.origin.to_json(), cooked.rounding_m, path)
-        .map(drop)
-        .map_err(|e| Failure::file(path, e))
+    let options = WriteOptions::new(cooked.side, &cooked.origin.to_json(), cooked.rounding_m);
+    write_payload(&cooked.raster, &options, path).map(drop).map_err(|e| Failure::file(path, e))
 }
 
 /// Opens a payload as a map, its weight chain made on the given device.
 pub(crate) fn open_payload(path: &Path, compute: &dyn Compute) -> Result<Map, Failure> {
     let payload = PayloadFile::open(path).map_err(|e| Failure::file(path, e))?;
-    let layers = payload.header().layers.clone();
-    let has_weights = payload.header().weights;
+    let layers = payload.info().catalogue.layer_names();
+    let has_weights = !layers.is_empty();
     let source: Arc<dyn BlockSource> = Arc::new(payload);
     let weights = if has_weights { Some(Arc::new(weight_chain(&*source, path, compute)?)) } else { None };
     Ok(Map { source, weights, layers })

@@ -35,3 +35,10 @@ pub enum CookError {
         error: ImportError,
     },
 }
+
+impl CookError {
+    /// A file that the operating system would not give.
+    pub(super) fn file(path: &std::path::Path, error: std::io::Error) -> Self {
+        Self::Import { path: path.to_owned(), error: error.into() }
+    }
+}

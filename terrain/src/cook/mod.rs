@@ -1,14 +1,28 @@
-//! The kitchen: a world recipe (RON) made into a [`Raster`].
+//! The kitchen: a world recipe (RON) made into a terrain.
 //!
-//! Owns the recipe's meaning: heights from an image, holes, valid extent, and layers painted by height and slope. Never
-//! writes a terrain; [`crate::store`] does. The result depends on the recipe and its image alone, not on threads.
+//! Owns the recipe's meaning. Version 1 ([`Recipe`]) is an image, holes, an extent, and layers by height and slope, of which
+//! the two strongest are kept. Version 2 ([`World`]) composes rasters, noise and mosaics with ordered steps, and lays
+//! layers, holes, materials, growth and water over them. Never writes a terrain; [`crate::store`] does. The result depends
+//! on the recipe and the files it names alone: not on threads, and not on what a cache held.
 
+mod dish;
 mod error;
+mod field;
+pub mod generate;
+mod image;
 mod paint;
+pub mod plan;
 mod recipe;
+mod serve;
+pub mod spline;
+mod stage;
 
 pub use error::CookError;
+pub use field::{Field, MAX_FIELD_SAMPLES};
+pub use plan::World;
 pub use recipe::{Extent, Hole, Layer, Recipe, Source};
+pub use serve::{Order, Served, Written, serve};
+pub use stage::{Ran, Watch};
 
 use crate::config::TerrainConfig;
 use crate::coord::{BlockSide, CellPos, CellRect};
@@ -17,7 +31,7 @@ use crate::store::{Raster, open_regular};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A cooked terrain.
+/// A terrain cooked from a recipe of version 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cooked {
     /// The terrain.
@@ -30,7 +44,7 @@ pub struct Cooked {
     pub rounding_m: f64,
 }
 
-/// Cooks a recipe file on so many threads; 0 is one a core.
+/// Cooks a recipe file of version 1 on so many threads; 0 is one a core.
 ///
 /// # Errors
 /// What is wrong with the recipe (file, line, column), its image or its rules.
@@ -41,21 +55,26 @@ pub fn cook(recipe_path: &Path, threads: usize) -> Result<Cooked, CookError> {
 /// The largest recipe that is read, in bytes.
 const MAX_RECIPE_BYTES: u64 = 16 << 20;
 
+/// The text of a recipe file.
+fn read_text(path: &Path) -> Result<String, CookError> {
+    let failed = |e: std::io::Error| CookError::file(path, e);
+    let mut text = String::new();
+    let file = open_regular(path).map_err(failed)?;
+    file.take(MAX_RECIPE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > MAX_RECIPE_BYTES {
+        let message = format!("is larger than the {MAX_RECIPE_BYTES} bytes that a recipe may have");
+        return Err(CookError::Rule { path: path.to_owned(), message });
+    }
+    Ok(text)
+}
+
 impl Recipe {
     /// Reads a recipe file.
     ///
     /// # Errors
     /// Why it cannot be read, or its first mistake with line and column.
     pub fn read(path: &Path) -> Result<Self, CookError> {
-        let failed = |e: std::io::Error| CookError::Import { path: path.to_owned(), error: e.into() };
-        let mut text = String::new();
-        let file = open_regular(path).map_err(failed)?;
-        file.take(MAX_RECIPE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-        if text.len() as u64 > MAX_RECIPE_BYTES {
-            let message = format!("is larger than the {MAX_RECIPE_BYTES} bytes that a recipe may have");
-            return Err(CookError::Rule { path: path.to_owned(), message });
-        }
-        Self::parse(&text, path)
+        Self::parse(&read_text(path)?, path)
     }
 
     /// The image that the recipe names, as if the recipe stood at `path`.
@@ -103,8 +122,9 @@ impl Recipe {
         }
         if !self.layers.is_empty() {
             paint::check(&self.layers).map_err(rule)?;
-            raster.weights = Some(paint::paint(&raster, &self.layers));
-            raster.layers = self.layers.iter().map(|l| l.name.clone()).collect();
+            let names: Vec<&str> = self.layers.iter().map(|l| l.name.as_str()).collect();
+            let texels = paint::paint(&raster, &self.layers);
+            raster.set_hd_weights(&names, &texels);
         }
         raster.check().map_err(|e| rule(e.to_string()))?;
         origin.recipe = Some(crate::import::file_name(path));

@@ -4,8 +4,8 @@
 //! are kept. Only IEEE operations and `libm`, so the texels are the same everywhere.
 
 use super::Layer;
+use crate::content::{MAX_LAYERS, MAX_NAME as MAX_LAYER_NAME};
 use crate::coord::CellPos;
-use crate::format::payload::{MAX_LAYER_NAME, MAX_LAYERS};
 use crate::height::VOID;
 use crate::kernel::weight_mip::HdTexel;
 use crate::store::Raster;

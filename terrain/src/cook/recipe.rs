@@ -4,6 +4,7 @@ use super::CookError;
 use crate::config::Diagonal;
 use crate::coord::{BlockSide, CellRect};
 use crate::height::QuantumLog2;
+use ron::extensions::Extensions;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -50,7 +51,7 @@ pub struct Source {
     pub max_m: f64,
 }
 
-/// A rectangle of whole cells.
+/// A rectangle of whole cells, or of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extent {
@@ -119,15 +120,15 @@ pub struct Layer {
     pub soft_deg: f64,
 }
 
-const fn one() -> f64 {
+pub(super) const fn one() -> f64 {
     1.0
 }
 
-const fn main_diagonal() -> Diagonal {
+pub(super) const fn main_diagonal() -> Diagonal {
     Diagonal::Main
 }
 
-const fn side_32() -> BlockSide {
+pub(super) const fn side_32() -> BlockSide {
     BlockSide::S32
 }
 
@@ -137,13 +138,19 @@ impl Recipe {
     /// # Errors
     /// The first mistake, with line and column.
     pub fn parse(text: &str, path: &Path) -> Result<Self, CookError> {
-        let options =
-            ron::Options::default().with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME);
-        options.from_str(text).map_err(|e| CookError::Syntax {
-            path: path.to_owned(),
-            line: e.span.start.line,
-            column: e.span.start.col,
-            message: e.code.to_string(),
-        })
+        parse(text, path)
     }
+}
+
+/// Reads RON; `path` is what errors name.
+pub(super) fn parse<T: serde::de::DeserializeOwned>(text: &str, path: &Path) -> Result<T, CookError> {
+    // `Thermal(iterations: 3)` rather than `Thermal((iterations: 3))`, and no `Some` around what is there.
+    let extensions = Extensions::IMPLICIT_SOME | Extensions::UNWRAP_VARIANT_NEWTYPES;
+    let options = ron::Options::default().with_default_extension(extensions);
+    options.from_str(text).map_err(|e| CookError::Syntax {
+        path: path.to_owned(),
+        line: e.span.start.line,
+        column: e.span.start.col,
+        message: e.code.to_string(),
+    })
 }

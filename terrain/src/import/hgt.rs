@@ -1,10 +1,8 @@
 //! SRTM `.hgt`: a square of 16-bit signed big-endian metres without a header, row 0 north.
 
-use super::{Grid, ImportError, MAX_IMPORT_SAMPLES, Source, SourceFormat, Tile, archive, file_name};
-use crate::height::VOID;
-use crate::store::open_regular;
-use std::io::Read;
-use std::path::Path;
+use super::source::{Ask, Input, MAX_IMPORT_SAMPLES, Meaning, Place, Samples, Source, Voids};
+use super::{ImportError, Registration, SourceFormat, Tile};
+use std::io::{Read, Seek, SeekFrom};
 
 /// SRTM's own mark for "no data".
 const SRTM_VOID: i16 = i16::MIN;
@@ -15,46 +13,58 @@ const SIDES: [u32; 2] = [1201, 3601];
 /// The heights the Earth has, with some room.
 const EARTH_M: std::ops::RangeInclusive<i16> = -500..=9000;
 
-/// Reads a tile, plain or zipped. Sides other than SRTM's own are taken only with a spacing.
+/// Bytes that are read at once.
+const CHUNK_BYTES: usize = 1 << 16;
+
+/// Reads a tile. Sides other than SRTM's own are taken only with a spacing.
 ///
 /// # Errors
-/// A wrong size, a damaged archive, or bytes in the wrong order.
-pub(crate) fn read(path: &Path, spacing_given: bool) -> Result<Source, ImportError> {
-    let mut file = open_regular(path)?;
-    let length = file.metadata()?.len();
-    let mut first = [0; 4];
-    let zipped = super::read_up_to(&mut file, &mut first)? == 4 && first.starts_with(b"PK\x03\x04")
-        || path.extension().is_some_and(|e| e.eq_ignore_ascii_case("zip"));
-    let (member, bytes) = if zipped {
-        let (name, bytes) = archive::only_hgt(path, |bytes| side_of(bytes, spacing_given).map(drop))?;
-        (Some(name), bytes)
-    } else {
-        side_of(length, spacing_given)?;
-        let mut bytes = Vec::new();
-        open_regular(path)?.take(length).read_to_end(&mut bytes)?;
-        (None, bytes)
-    };
-    let side = side_of(bytes.len() as u64, spacing_given)?;
-    check_byte_order(&bytes, side)?;
-    let values = bytes
-        .chunks_exact(2)
-        .map(|b| i16::from_be_bytes([b[0], b[1]]))
-        .map(|v| if v == SRTM_VOID { VOID } else { i32::from(v) })
-        .collect();
-    let tile = member.as_deref().and_then(Tile::from_name).or_else(|| Tile::from_name(&file_name(path)));
+/// A wrong size, or bytes in the wrong order.
+pub(crate) fn read(input: &mut Input, ask: &Ask) -> Result<Source, ImportError> {
+    let side = check_bytes(input.len, ask.spacing_given)?;
+    let count = side as usize * side as usize;
+    let mut values: Vec<i16> = Vec::with_capacity(count);
+    input.bytes.seek(SeekFrom::Start(0))?;
+    let mut chunk = vec![0; CHUNK_BYTES.min(2 * count)];
+    while values.len() < count {
+        let bytes = &mut chunk[..CHUNK_BYTES.min(2 * (count - values.len()))];
+        input.bytes.read_exact(bytes)?;
+        values.extend(bytes.chunks_exact(2).map(|b| i16::from_be_bytes([b[0], b[1]])));
+    }
+    check_byte_order(&values, side)?;
+    let mut voids = Voids::none(count);
+    values.iter().enumerate().filter(|(_, v)| **v == SRTM_VOID).for_each(|(i, _)| voids.set(i));
     Ok(Source {
-        grid: Grid::new(side, side, values),
+        size: [side, side],
+        samples: Samples::I16(values),
+        voids,
         format: SourceFormat::Hgt,
-        member,
-        bytes: length,
-        void_value: Some(i32::from(SRTM_VOID)),
-        tile,
+        nodata: Some(f64::from(SRTM_VOID)),
+        meaning: Meaning::Metres { scale: 1.0, offset: 0.0 },
+        place: Tile::from_name(&input.name).map_or(Place::None, |tile| place_of(tile, side)),
+        registration: Registration::Point,
+        hole_cells: Vec::new(),
+        layers: Vec::new(),
         notes: Vec::new(),
     })
 }
 
+/// Where the samples of a tile lie: on its edges, and between them.
+pub(crate) fn place_of(tile: Tile, side: u32) -> Place {
+    let step = 1.0 / f64::from(side - 1);
+    Place::Degrees {
+        north_deg: f64::from(tile.south_deg) + 1.0,
+        west_deg: f64::from(tile.west_deg),
+        step_x_deg: step,
+        step_z_deg: step,
+    }
+}
+
 /// Samples a side of a tile of so many bytes.
-fn side_of(bytes: u64, spacing_given: bool) -> Result<u32, ImportError> {
+///
+/// # Errors
+/// Bytes that no tile has.
+pub(crate) fn check_bytes(bytes: u64, spacing_given: bool) -> Result<u32, ImportError> {
     let side = (bytes / 2).isqrt();
     let square = side >= 2 && side * side * 2 == bytes && side * side <= MAX_IMPORT_SAMPLES;
     if square && (spacing_given || SIDES.contains(&(side as u32))) {
@@ -76,9 +86,9 @@ fn side_of(bytes: u64, spacing_given: bool) -> Result<u32, ImportError> {
 /// Refuses a tile whose bytes are swapped: as big-endian numbers at least half of its heights other than 0 lie outside
 /// what the Earth has, read the other way round none does, and that way the ground is smooth (a mean step of at most
 /// 100 m, a quarter of the other at most). Extreme but honest data is not smooth the other way round, and passes.
-fn check_byte_order(bytes: &[u8], side: u32) -> Result<(), ImportError> {
-    let be = Look::at(bytes, side, i16::from_be_bytes);
-    let le = Look::at(bytes, side, i16::from_le_bytes);
+fn check_byte_order(values: &[i16], side: u32) -> Result<(), ImportError> {
+    let be = Look::at(values, side, |v| v);
+    let le = Look::at(values, side, i16::swap_bytes);
     let implausible = be.outside >= 16 && be.outside * 2 >= be.heights;
     if implausible && le.outside == 0 && le.steps_m * 4 <= be.steps_m && le.steps_m <= 100 * le.pairs {
         return Err(ImportError::source(format!(
@@ -106,12 +116,11 @@ struct Look {
 }
 
 impl Look {
-    fn at(bytes: &[u8], side: u32, read: impl Fn([u8; 2]) -> i16) -> Self {
+    fn at(values: &[i16], side: u32, read: impl Fn(i16) -> i16) -> Self {
         let mut look = Look::default();
-        for row in bytes.chunks_exact(side as usize * 2) {
+        for row in values.chunks_exact(side as usize) {
             let mut before = None;
-            for b in row.chunks_exact(2) {
-                let v = read([b[0], b[1]]);
+            for v in row.iter().map(|&v| read(v)) {
                 if v == SRTM_VOID {
                     before = None;
                     continue;
@@ -132,18 +141,15 @@ impl Look {
 mod tests {
     use super::*;
 
-    fn tile(side: i16, height: impl Fn(i16, i16) -> i16) -> Vec<u8> {
-        (0..side)
-            .flat_map(|z| (0..side).map(move |x| (x, z)))
-            .flat_map(|(x, z)| height(x, z).to_be_bytes())
-            .collect()
+    fn tile(side: i16, height: impl Fn(i16, i16) -> i16) -> Vec<i16> {
+        (0..side).flat_map(|z| (0..side).map(move |x| (x, z))).map(|(x, z)| height(x, z)).collect()
     }
 
     #[test]
     fn swapped_bytes_are_told_from_extreme_heights() {
         let hills = tile(40, |x, z| 300 + x * 7 + z * 3);
         assert!(check_byte_order(&hills, 40).is_ok());
-        let swapped: Vec<u8> = hills.chunks_exact(2).flat_map(|b| [b[1], b[0]]).collect();
+        let swapped: Vec<i16> = hills.iter().map(|v| v.swap_bytes()).collect();
         let error = check_byte_order(&swapped, 40).unwrap_err().to_string();
         assert!(error.contains("swapped"), "{error}");
         // A checkerboard of the largest and smallest heights; flat sea with one spike; a cliff.
@@ -156,13 +162,13 @@ mod tests {
 
     #[test]
     fn sizes_that_are_no_tile_are_named() {
-        assert_eq!(side_of(2_884_802, false).unwrap(), 1201);
-        assert_eq!(side_of(25_934_402, false).unwrap(), 3601);
-        assert_eq!(side_of(8, true).unwrap(), 2);
+        assert_eq!(check_bytes(2_884_802, false).unwrap(), 1201);
+        assert_eq!(check_bytes(25_934_402, false).unwrap(), 3601);
+        assert_eq!(check_bytes(8, true).unwrap(), 2);
         for (bytes, spacing) in
             [(0, true), (2, true), (3, true), (2_884_801, true), (8, false), (u64::MAX, true)]
         {
-            let error = side_of(bytes, spacing).unwrap_err().to_string();
+            let error = check_bytes(bytes, spacing).unwrap_err().to_string();
             assert!(error.contains(&format!("found {bytes} bytes")) && error.contains("2884802"), "{error}");
         }
     }

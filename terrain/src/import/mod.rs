@@ -1,84 +1,82 @@
-//! The door: elevation files made into a [`Raster`].
+//! The door: elevation files made into terrains.
 //!
-//! Owns reading source formats (SRTM `.hgt`, plain or zipped, and 16-bit grey PNG), their voids, their georeference and
-//! the one rounding of heights to quanta. Never writes a terrain; [`crate::store`] does.
+//! Owns reading source formats, their voids, their georeference and the one rounding of heights to quanta. Readers hand
+//! over a [`Source`]; what follows is the same for all. Never writes a terrain; [`crate::store`] does.
 
 mod archive;
+mod asc;
+mod detect;
 mod error;
+mod exr;
 mod georef;
 mod grid;
 mod hgt;
+mod imported;
+mod npy;
+mod options;
 mod origin;
 mod png;
+mod quantise;
+mod raw;
+mod rgb;
+mod rows;
 mod scale;
+mod source;
+mod terrain3d;
+mod tiff;
+mod usgs_dem;
 
 pub use error::ImportError;
-pub use georef::{METRES_PER_DEGREE, Tile};
-pub use grid::{Grid, VoidPolicy};
-pub use origin::{Crop, Origin, Registration};
-pub use scale::{Affine, Quantised};
+pub use georef::{Georeference, METRES_PER_DEGREE, Tile};
+pub(crate) use grid::Grid;
+pub use grid::VoidPolicy;
+pub use imported::ImportedRows;
+pub use options::ImportOptions;
+pub use origin::{Crop, Nodata, Origin, Registration};
+pub(crate) use scale::LevelMap;
+pub use source::{Ask, Input, MAX_IMPORT_SAMPLES, Meaning, Place, Samples, Source, Voids};
 
-use crate::config::{Diagonal, SPACING_PER_M, TerrainConfig};
-use crate::height::QuantumLog2;
+use crate::config::{SPACING_PER_M, TerrainConfig};
 use crate::store::Raster;
+use detect::Kind;
+use georef::Squares;
+use quantise::Plan;
+use scale::{Affine, Linear, Metres};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
-
-/// The most samples an import holds: it keeps the whole raster in memory, eight bytes a sample at its peak.
-pub const MAX_IMPORT_SAMPLES: u64 = 1 << 28;
 
 /// Source formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceFormat {
-    /// SRTM: square, 16-bit signed big-endian metres, plain or the only `.hgt` in a zip.
+    /// SRTM: square, 16-bit signed big-endian metres.
     Hgt,
-    /// PNG: 16-bit grey, with or without alpha.
+    /// PNG: 8- and 16-bit grey, with or without alpha.
     Png,
-}
-
-/// How to import.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ImportOptions {
-    /// The source's format; found out from its name and first bytes when `None`.
-    pub format: Option<SourceFormat>,
-    /// Metres between samples, taken one to one; `None` uses the file's own georeference.
-    pub spacing_m: Option<f64>,
-    /// Metres of the value 0 of an image.
-    pub min_m: Option<f64>,
-    /// Metres of the value 65535 of an image.
-    pub max_m: Option<f64>,
-    /// Factor on the heights, applied here once and recorded.
-    pub vertical_scale: f64,
-    /// How cells are split.
-    pub diagonal: Diagonal,
-    /// The part of the source to take.
-    pub crop: Option<Crop>,
-    /// A source value that means "no data", beside the format's own.
-    pub nodata: Option<i32>,
-    /// What becomes of voids.
-    pub voids: VoidPolicy,
-    /// k; by the rule of [`Affine::quantum_for`] when `None`.
-    pub quantum: Option<QuantumLog2>,
-}
-
-impl Default for ImportOptions {
-    fn default() -> Self {
-        Self {
-            format: None,
-            spacing_m: None,
-            min_m: None,
-            max_m: None,
-            vertical_scale: 1.0,
-            diagonal: Diagonal::Main,
-            crop: None,
-            nodata: None,
-            voids: VoidPolicy::Hole,
-            quantum: None,
-        }
-    }
+    /// TIFF and GeoTIFF.
+    Tiff,
+    /// Headerless 8-bit levels.
+    Raw8,
+    /// Headerless 16-bit levels, or signed metres.
+    Raw16,
+    /// Headerless single-precision metres.
+    Raw32,
+    /// OpenEXR.
+    Exr,
+    /// ESRI ASCII grid.
+    Asc,
+    /// USGS ASCII DEM.
+    UsgsDem,
+    /// RGB-coded heights as Mapbox defines them.
+    TerrainRgb,
+    /// RGB-coded heights as Mapzen defines them.
+    Terrarium,
+    /// NumPy array.
+    Npy,
+    /// NumPy archive.
+    Npz,
+    /// Terrain3D region.
+    Terrain3d,
 }
 
 /// A terrain, where it came from, and what rounding did to it.
@@ -92,103 +90,190 @@ pub struct Imported {
     pub rounding_m: f64,
 }
 
-/// A decoded source: raw values, and what they mean.
-#[derive(Debug)]
-pub(crate) struct Source {
-    pub(crate) grid: Grid,
-    pub(crate) format: SourceFormat,
+/// A source that was read, and the file it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opened {
+    /// What the reader handed over.
+    pub source: Source,
     /// The archive's member that was read.
-    pub(crate) member: Option<String>,
+    pub member: Option<String>,
     /// Bytes of the file.
-    pub(crate) bytes: u64,
-    /// The value that the format itself calls void.
-    pub(crate) void_value: Option<i32>,
-    /// The degrees it covers, if its name says so.
-    pub(crate) tile: Option<Tile>,
-    /// What was seen and not used.
-    pub(crate) notes: Vec<String>,
+    pub bytes: u64,
 }
 
-/// Imports one elevation file.
+/// Imports one elevation file into memory.
 ///
 /// # Errors
 /// One line: what is wrong with the file, or what to pass.
 pub fn import(path: &Path, options: &ImportOptions) -> Result<Imported, ImportError> {
-    let mut source = match format_of(path, options.format)? {
-        SourceFormat::Hgt => hgt::read(path, options.spacing_m.is_some())?,
-        SourceFormat::Png => png::read(path)?,
+    let rows = import_rows(path, options)?;
+    let raster = crate::store::collect(&rows);
+    raster.check()?;
+    Ok(Imported { raster, rounding_m: rows.rounding_m(), origin: rows.origin })
+}
+
+/// Imports one elevation file as rows on demand: only its raw samples are held.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_rows(path: &Path, options: &ImportOptions) -> Result<ImportedRows, ImportError> {
+    rows_of(open(path, options)?, &file_name(path), options)
+}
+
+/// Reads one elevation file and applies nothing: neither crop nor scale nor void policy.
+///
+/// # Errors
+/// As [`import`].
+pub fn open(path: &Path, options: &ImportOptions) -> Result<Opened, ImportError> {
+    open_input(Input::open(path)?, options)
+}
+
+/// As [`open`], of bytes that need not be a file's.
+///
+/// # Errors
+/// As [`import`].
+pub fn open_input(mut input: Input, options: &ImportOptions) -> Result<Opened, ImportError> {
+    let (bytes, mut ask) = (input.len, options.ask());
+    let mut member = None;
+    if detect::kind_of(&mut input, options.format)? == Kind::Zip {
+        let wanted = archive::Wanted {
+            format: options.format,
+            name: options.channel.as_deref(),
+            spacing_given: options.spacing_m.is_some(),
+        };
+        let outer = std::mem::take(&mut input.name);
+        input = archive::only_source(&mut input, wanted)?;
+        member = Some(input.name.clone());
+        ask.channel = ask.channel.filter(|c| file_name(Path::new(c)) != input.name);
+        // A tile's degrees may stand in the archive's name only.
+        if Tile::from_name(&input.name).is_none() && Tile::from_name(&outer).is_some() {
+            input.name = outer;
+        }
+    }
+    let format = match detect::kind_of(&mut input, options.format)? {
+        Kind::Source(format) => format,
+        Kind::Zip => return Err(ImportError::source("expected an elevation file, found an archive")),
     };
-    let affine = meaning(&source, options)?;
-    let size = [source.grid.width(), source.grid.height()];
-    let crop = options.crop.unwrap_or(Crop { x: 0, z: 0, w: size[0], h: size[1] });
-    if options.crop.is_some() {
-        source.grid = source.grid.crop(crop)?;
+    options.check(format, member.is_some())?;
+    Ok(Opened { source: read(&mut input, format, &ask)?, member, bytes })
+}
+
+/// Reads a source of a known format.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(input: &mut Input, format: SourceFormat, ask: &Ask) -> Result<Source, ImportError> {
+    match format {
+        SourceFormat::Hgt => hgt::read(input, ask),
+        SourceFormat::Png => png::read(input, ask),
+        SourceFormat::Raw8 => raw::read8(input, ask),
+        SourceFormat::Raw16 => raw::read16(input, ask),
+        SourceFormat::Raw32 => raw::read32(input, ask),
+        SourceFormat::Exr => exr::read(input, ask),
+        SourceFormat::TerrainRgb => rgb::read_terrain_rgb(input, ask),
+        SourceFormat::Terrarium => rgb::read_terrarium(input, ask),
+        SourceFormat::Tiff => tiff::read(input, ask),
+        SourceFormat::Npy => npy::read(input, ask),
+        SourceFormat::Npz => npy::read_npz(input, ask),
+        SourceFormat::Asc => asc::read(input, ask),
+        SourceFormat::UsgsDem => usgs_dem::read(input, ask),
+        SourceFormat::Terrain3d => terrain3d::read(input, ask),
     }
+}
+
+/// The rows of a source that was read; `name` is the file's, for the record.
+///
+/// # Errors
+/// What the options forbid or do not say.
+pub fn rows_of(opened: Opened, name: &str, options: &ImportOptions) -> Result<ImportedRows, ImportError> {
+    let Opened { source, member, bytes } = opened;
+    let mut notes = source.notes;
+    let metres = meaning(&source.samples, source.meaning, source.format, options, &mut notes)?;
+    let mut grid = Grid::new(source.size, source.samples, source.voids, options.crop)?;
     if let Some(nodata) = options.nodata {
-        source.grid.make_void(nodata);
+        grid.make_void(nodata)?;
+    } else if source.nodata.is_none() {
+        for (value, n) in grid.suspects() {
+            notes.push(format!(
+                "{n} samples are exactly {value}: pass --nodata {value} if that means no data"
+            ));
+        }
     }
-    let voids = source.grid.voids();
-    source.grid.apply(options.voids, crop)?;
-    let place = place(&source, options, crop)?;
+    grid.refuse_odd()?;
+    let nodata_samples = grid.voids();
+    grid.apply(options.voids)?;
+    let place = place(source.place, &grid, options)?;
     // Every size is checked before heights are made.
+    let samples = place.squares.as_ref().map_or([grid.width(), grid.height()], Squares::samples);
     let config = TerrainConfig {
         vertical_scale: options.vertical_scale,
         diagonal: options.diagonal,
-        ..TerrainConfig::new(place.samples, place.spacing_256)
+        ..TerrainConfig::new(samples, place.spacing_256)
     };
     config.check()?;
-    let (heights, resampled) = match place.steps_m {
-        None => (affine.quantise(&source.grid, options.quantum, crop)?, false),
-        Some(steps_m) => {
-            let metres = georef::resample(&source.grid, steps_m, config.spacing_m(), place.samples);
-            (affine.quantise_metres(&metres, place.samples[0], options.quantum)?, true)
+    let plan = Plan::new(&grid, metres, place.squares.as_ref(), options.quantum)?;
+    let (catalogue, weights) = imported::weights(source.layers, &grid, place.squares.as_ref(), &mut notes)?;
+    let georeference = match (source.format, source.place) {
+        (SourceFormat::Hgt, Place::Degrees { north_deg, west_deg, .. }) => {
+            Some(Georeference::Tile(Tile { south_deg: north_deg as i32 - 1, west_deg: west_deg as i32 }))
         }
+        (_, place) => Georeference::of(place),
     };
-    let rounding_m = heights.rounding_m;
-    let config = TerrainConfig { quantum: heights.quantum, ..config };
-    let raster = Raster::from_heights(config, heights.quanta);
-    raster.check()?;
     let origin = Origin {
-        source: file_name(path),
-        member: source.member,
+        source: name.to_owned(),
+        member,
         format: source.format,
-        bytes: source.bytes,
-        size,
-        registration: Registration::Point,
-        nodata: options.nodata.or(source.void_value),
-        nodata_samples: voids,
+        bytes,
+        size: grid.whole(),
+        registration: source.registration,
+        nodata: options.nodata.or(source.nodata).map(Nodata),
+        nodata_samples,
         voids: options.voids,
         crop: options.crop,
         min_m: options.min_m,
         max_m: options.max_m,
-        georeference: source.tile,
-        resampled,
+        georeference,
+        resampled: place.squares.is_some(),
         source_step_m: place.steps_m,
         recipe: None,
-        notes: source.notes,
+        notes,
     };
-    Ok(Imported { raster, origin, rounding_m })
+    Ok(ImportedRows {
+        config: TerrainConfig { quantum: plan.quantum, ..config },
+        catalogue,
+        origin,
+        grid,
+        plan,
+        squares: place.squares,
+        hole_cells: source.hole_cells,
+        weights,
+    })
 }
 
 /// Where the samples stand.
-struct Place {
-    samples: [u32; 2],
+struct Standing {
     spacing_256: u32,
+    /// The lattice that they are resampled to.
+    squares: Option<Squares>,
     /// Metres between the source's columns and rows when they are resampled.
     steps_m: Option<[f64; 2]>,
 }
 
-fn place(source: &Source, options: &ImportOptions, crop: Crop) -> Result<Place, ImportError> {
+fn place(place: Place, grid: &Grid, options: &ImportOptions) -> Result<Standing, ImportError> {
+    let one_to_one = |spacing_256| Standing { spacing_256, squares: None, steps_m: None };
     if let Some(spacing) = options.spacing_m {
-        return Ok(Place { samples: [crop.w, crop.h], spacing_256: spacing_256(spacing)?, steps_m: None });
+        return Ok(one_to_one(spacing_256(spacing)?));
     }
-    let Some(tile) = source.tile else {
+    let Some(steps_m) = georef::steps_m(place, grid.crop())? else {
         return Err(ImportError::usage(
             "the file has no georeference (an .hgt's is its name, like N43E007.hgt): pass --spacing METRES",
         ));
     };
-    let (samples, spacing_256, steps_m) = tile.square_metres(source.grid.size_before_crop(), crop)?;
-    Ok(Place { samples, spacing_256, steps_m: Some(steps_m) })
+    if let (Place::Metres { .. }, Some(spacing_256)) = (place, georef::as_they_are(steps_m)) {
+        return Ok(one_to_one(spacing_256));
+    }
+    let squares = Squares::new(steps_m, grid.crop())?;
+    Ok(Standing { spacing_256: squares.spacing_256(), squares: Some(squares), steps_m: Some(steps_m) })
 }
 
 /// Metres between samples as a count of 1/256 m.
@@ -207,49 +292,55 @@ pub fn spacing_256(spacing_m: f64) -> Result<u32, ImportError> {
 }
 
 /// What the raw values mean in metres.
-fn meaning(source: &Source, options: &ImportOptions) -> Result<Affine, ImportError> {
-    match (source.format, options.min_m, options.max_m) {
-        (SourceFormat::Hgt, None, None) => Affine::metres(options.vertical_scale),
-        (SourceFormat::Hgt, ..) => Err(ImportError::usage("an .hgt holds metres: leave --min and --max out")),
-        (SourceFormat::Png, Some(min), Some(max)) => Affine::range(min, max, options.vertical_scale),
-        (SourceFormat::Png, ..) => Err(ImportError::usage(
-            "an image's values are no metres: pass --min and --max, the heights of the values 0 and 65535",
-        )),
-    }
-}
-
-fn format_of(path: &Path, asked: Option<SourceFormat>) -> Result<SourceFormat, ImportError> {
-    if let Some(format) = asked {
-        return Ok(format);
-    }
-    let mut first = [0; 8];
-    let mut file = crate::store::open_regular(path)?;
-    let read = read_up_to(&mut file, &mut first)?;
-    if first[..read].starts_with(b"\x89PNG") {
-        return Ok(SourceFormat::Png);
-    }
-    if first[..read].starts_with(b"PK") {
-        return Ok(SourceFormat::Hgt);
-    }
-    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
-    match extension.as_deref() {
-        Some("hgt" | "zip") => Ok(SourceFormat::Hgt),
-        Some("png") => Ok(SourceFormat::Png),
-        _ => Err(ImportError::source(
-            "is in no format that this version reads: SRTM .hgt (plain or zipped) and 16-bit grey PNG; where it is one of them under another name, pass --format hgt or png",
-        )),
-    }
-}
-
-fn read_up_to(file: &mut File, bytes: &mut [u8]) -> std::io::Result<usize> {
-    let mut read = 0;
-    while read < bytes.len() {
-        match file.read(&mut bytes[read..])? {
-            0 => break,
-            n => read += n,
+fn meaning(
+    samples: &Samples,
+    meaning: Meaning,
+    format: SourceFormat,
+    options: &ImportOptions,
+    notes: &mut Vec<String>,
+) -> Result<Metres, ImportError> {
+    let vertical = options.vertical_scale;
+    let range = match (options.min_m, options.max_m) {
+        (Some(min), Some(max)) => Some((min, max)),
+        (None, None) => None,
+        _ => {
+            return Err(ImportError::usage(
+                "pass both --min and --max, or neither where the file holds metres",
+            ));
+        }
+    };
+    match (meaning, range, samples.is_integer()) {
+        (Meaning::Metres { scale, offset }, None, true) => match Affine::declared(scale, offset, vertical)? {
+            Some(affine) => Ok(Metres::Exact(affine)),
+            None => Linear::new(scale, offset, vertical).map(Metres::Float),
+        },
+        (Meaning::Metres { scale, offset }, None, false) => {
+            Linear::new(scale, offset, vertical).map(Metres::Float)
+        }
+        (Meaning::Metres { .. }, Some(_), true) => Err(ImportError::usage(match format {
+            SourceFormat::Hgt => "an .hgt holds metres: leave --min and --max out",
+            _ => "the file holds whole metres: leave --min and --max out",
+        })),
+        (Meaning::Levels { max }, Some((low, high)), true) => {
+            Affine::range(low, high, max, vertical).map(Metres::Exact)
+        }
+        (Meaning::Levels { max }, None, true) => Err(ImportError::usage(format!(
+            "an image's values are no metres: pass --min and --max, the heights of the values 0 and {max}"
+        ))),
+        (Meaning::Levels { .. }, None, false) => {
+            notes.push(
+                "values taken as metres: pass --min and --max where 0 to 1 stands for a range".to_owned(),
+            );
+            Linear::new(1.0, 0.0, vertical).map(Metres::Float)
+        }
+        (_, Some((low, high)), false) => {
+            let max = if let Meaning::Levels { max } = meaning { max } else { 1 };
+            notes.push(format!(
+                "values of 0 to {max} taken for {low} to {high} m, those beyond in proportion"
+            ));
+            Linear::range(low, high, max, vertical).map(Metres::Float)
         }
     }
-    Ok(read)
 }
 
 /// A path's last part, as text.

@@ -1,36 +1,25 @@
-//! From raw values to quanta: one exact rational map, one rounding (half up), and the choice of k.
+//! What raw values mean in metres: one exact rational map for integers, `f64` for the rest.
+//!
+//! Owns the decimals that options and files may be written with. Never touches a raster; [`super::quantise`] does.
 
-use super::{Crop, Grid, ImportError};
-use crate::height::{HEIGHT_LIMIT, MAX_QUANTUM_LOG2, QuantumLog2, VOID};
-use crate::store::RasterError;
+use super::ImportError;
+use crate::height::{HEIGHT_LIMIT, MAX_QUANTUM_LOG2, QuantumLog2};
 
-/// Decimal places that metres of an image's range may have.
-const RANGE_DECIMALS: u32 = 6;
+/// Decimal places that metres of a range may have in the plain form, and at most.
+const RANGE_DECIMALS: [u32; 2] = [6, 12];
 
-/// Decimal places that a vertical scale may have.
+/// Decimal places that a vertical scale may have, and a file's own scale and offset.
 const SCALE_DECIMALS: u32 = 9;
 
-/// Raw values lie from −32768 to 65535.
-const RAW_MIN: i32 = i16::MIN as i32;
-const RAW_COUNT: usize = 1 << 17;
+/// Numerators stay below this, so that 2ᵏ and a factor of two more fit too.
+const NUMERATOR_LIMIT: i128 = 1 << (124 - MAX_QUANTUM_LOG2 as u32);
 
 /// metres = (base + raw · step) / den, exactly. Decimal options are taken as the decimals they are written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Affine {
+pub(crate) struct Affine {
     base: i128,
     step: i128,
     den: i128,
-}
-
-/// Heights in quanta.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Quantised {
-    /// Raw quanta, [`VOID`] where there is no sample.
-    pub quanta: Vec<i32>,
-    /// k.
-    pub quantum: QuantumLog2,
-    /// The largest rounding error in metres.
-    pub rounding_m: f64,
 }
 
 impl Affine {
@@ -38,158 +27,227 @@ impl Affine {
     ///
     /// # Errors
     /// A scale that is not positive or has too many decimals.
-    pub fn metres(vertical_scale: f64) -> Result<Self, ImportError> {
+    pub(crate) fn metres(vertical_scale: f64) -> Result<Self, ImportError> {
         let (step, den) = scale(vertical_scale)?;
         Ok(Self { base: 0, step, den })
     }
 
-    /// Raw values from 0 to 65535 that stand for `min_m` to `max_m`, times a vertical scale.
+    /// Raw values of which one is `unit_m` metres and 0 is `offset_m`, times a vertical scale; `None` where the decimals
+    /// of either are too many to be exact.
+    ///
+    /// # Errors
+    /// A vertical scale that is not positive or has too many decimals.
+    pub(crate) fn declared(
+        unit_m: f64,
+        offset_m: f64,
+        vertical_scale: f64,
+    ) -> Result<Option<Self>, ImportError> {
+        if (unit_m, offset_m) == (1.0, 0.0) {
+            return Self::metres(vertical_scale).map(Some);
+        }
+        let (factor, den) = scale(vertical_scale)?;
+        let (Some(unit), Some(offset)) =
+            (shortest_decimal(unit_m, SCALE_DECIMALS), shortest_decimal(offset_m, SCALE_DECIMALS))
+        else {
+            return Ok(None);
+        };
+        let parts = (|| {
+            let den = den.checked_mul(10i128.pow(SCALE_DECIMALS))?;
+            Some(Self { base: offset.checked_mul(factor)?, step: unit.checked_mul(factor)?, den })
+        })();
+        Ok(parts.map(Self::reduced).filter(|a| a.step != 0 && a.carries(1 << 31)))
+    }
+
+    /// Raw values from 0 to `levels` that stand for `min_m` to `max_m`, times a vertical scale.
     ///
     /// # Errors
     /// A range that is empty, too large or has too many decimals; a wrong scale.
-    pub fn range(min_m: f64, max_m: f64, vertical_scale: f64) -> Result<Self, ImportError> {
-        let limit = f64::from(HEIGHT_LIMIT);
-        if !(min_m.is_finite()
-            && max_m.is_finite()
-            && min_m < max_m
-            && min_m.abs() <= limit
-            && max_m.abs() <= limit)
-        {
-            return Err(ImportError::usage(format!(
-                "expected a range of heights within ±{limit} m with min below max, found {min_m} to {max_m}: pass another --min and --max"
-            )));
-        }
-        let one = 10i128.pow(RANGE_DECIMALS);
-        let (min, max) = (decimal(min_m, RANGE_DECIMALS, "--min")?, decimal(max_m, RANGE_DECIMALS, "--max")?);
+    pub(crate) fn range(
+        min_m: f64,
+        max_m: f64,
+        levels: u32,
+        vertical_scale: f64,
+    ) -> Result<Self, ImportError> {
+        check_range(min_m, max_m)?;
         let (factor, den) = scale(vertical_scale)?;
-        Ok(Self { base: min * 65_535 * factor, step: (max - min) * factor, den: 65_535 * one * den })
+        let of = |places: u32| {
+            Some((shortest_decimal(min_m, places)?, shortest_decimal(max_m, places)?, 10i128.pow(places)))
+        };
+        let levels = i128::from(levels);
+        let all = RANGE_DECIMALS.into_iter().find_map(of).and_then(|(min, max, one)| {
+            let base = min.checked_mul(levels)?.checked_mul(factor)?;
+            let den = one.checked_mul(levels)?.checked_mul(den)?;
+            let all = Self { base, step: (max - min).checked_mul(factor)?, den };
+            let all = if one == 10i128.pow(RANGE_DECIMALS[0]) { all } else { all.reduced() };
+            all.carries(levels).then_some(all)
+        });
+        all.ok_or_else(|| {
+            ImportError::usage(format!(
+                "--min and --max may have at most {} decimals ({} beside a large --vertical-scale), so that heights are rounded once and exactly, found {min_m} and {max_m}",
+                RANGE_DECIMALS[1], RANGE_DECIMALS[0]
+            ))
+        })
+    }
+
+    /// The same map in lowest terms.
+    pub(crate) fn reduced(self) -> Self {
+        let g = gcd(gcd(self.base, self.step), self.den);
+        Self { base: self.base / g, step: self.step / g, den: self.den / g }
+    }
+
+    /// Whether the arithmetic carries raw values up to ±`most`.
+    fn carries(&self, most: i128) -> bool {
+        let reach = self.step.checked_mul(most).and_then(|s| s.abs().checked_add(self.base.abs()));
+        reach.is_some_and(|r| r < NUMERATOR_LIMIT) && self.den < NUMERATOR_LIMIT
     }
 
     /// The source's step, from one raw value to the next, in metres.
-    pub fn step_m(&self) -> f64 {
-        self.step as f64 / self.den as f64
+    pub(crate) fn step_m(&self) -> f64 {
+        (self.step as f64 / self.den as f64).abs()
+    }
+
+    /// The denominator as a number.
+    pub(crate) fn den(&self) -> f64 {
+        self.den as f64
+    }
+
+    /// Whether an error of so many 1/(den·2ᵏ) m is a quarter of the source's step or more.
+    pub(crate) fn is_coarse(&self, error: i128, k: u8) -> bool {
+        4 * error >= self.step.abs() << k
     }
 
     /// The quanta of a raw value, rounded half up, and the rounding error as a count of 1/(den·2ᵏ) m.
-    fn round(&self, raw: i32, k: u8) -> (i128, i128) {
-        // At most 2¹⁰⁵ · 2¹² · 2.
+    pub(crate) fn round(&self, raw: i32, k: u8) -> (i128, i128) {
         let n = (self.base + i128::from(raw) * self.step) << k;
+        // Most maps of 32-bit codes are small once reduced.
+        if let (Ok(n), Ok(den)) = (i64::try_from(n), i64::try_from(self.den))
+            && n.unsigned_abs() < 1 << 61
+            && den < 1 << 61
+        {
+            let q = (2 * n + den).div_euclid(2 * den);
+            return (i128::from(q), i128::from((q * den - n).abs()));
+        }
         let q = (2 * n + self.den).div_euclid(2 * self.den);
         (q, (q * self.den - n).abs())
     }
 
-    fn fits(&self, raw: i32, k: u8) -> bool {
+    /// Whether a raw value's height is below ±2²⁴ quanta.
+    pub(crate) fn fits(&self, raw: i32, k: u8) -> bool {
         self.round(raw, k).0.unsigned_abs() < HEIGHT_LIMIT as u128
     }
 
-    /// k for raw values from an integer source: 7, raised up to 12 while every |q| < 2²⁴, until the largest rounding
-    /// error is below a quarter of the source's step.
-    pub fn quantum_for(&self, raws: &[i32]) -> QuantumLog2 {
-        let mut k = QuantumLog2::DEFAULT.get();
-        let coarse = |k: u8| {
-            let error = raws.iter().map(|&r| self.round(r, k).1).max().unwrap_or(0);
-            4 * error >= self.step << k
-        };
-        while k < MAX_QUANTUM_LOG2 && coarse(k) && raws.iter().all(|&r| self.fits(r, k + 1)) {
-            k += 1;
-        }
-        QuantumLog2::try_from(k).unwrap_or(QuantumLog2::DEFAULT)
+    /// Metres of a value that may lie between raw ones, as an `f64`.
+    pub(crate) fn to_metres(self, raw: f64) -> f64 {
+        (self.base as f64 + raw * self.step as f64) / self.den as f64
     }
+}
 
-    /// Rounds a grid to quanta.
+/// What import makes of 16-bit levels, for whoever writes them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LevelMap(Affine);
+
+impl LevelMap {
+    /// Levels from 0 to 65535 that stand for `min_m` to `max_m`.
     ///
     /// # Errors
-    /// The first height that does not fit, with its sample in the source.
-    ///
-    /// # Panics
-    /// When a value is neither void nor from −32768 to 65535: no source format has such.
-    pub fn quantise(
-        &self,
-        grid: &Grid,
-        asked: Option<QuantumLog2>,
-        crop: Crop,
-    ) -> Result<Quantised, ImportError> {
-        let index = |v: i32| (v - RAW_MIN) as usize;
-        let mut present = vec![false; RAW_COUNT];
-        grid.values().iter().filter(|&&v| v != VOID).for_each(|&v| present[index(v)] = true);
-        let raws: Vec<i32> = (0..RAW_COUNT).filter(|&i| present[i]).map(|i| i as i32 + RAW_MIN).collect();
-        let quantum = asked.unwrap_or_else(|| self.quantum_for(&raws));
-        let k = quantum.get();
-        if let Some(&bad) = raws.iter().find(|&&r| !self.fits(r, k)) {
-            let i = grid.values().iter().position(|&v| v == bad).unwrap_or(0) as u32;
-            let (x, z) = ((i % grid.width() + crop.x) as i32, (i / grid.width() + crop.z) as i32);
-            let quanta = i64::try_from(self.round(bad, k).0).unwrap_or(i64::MAX);
-            return Err(RasterError::Height { x, z, quanta }.into());
-        }
-        let mut table = vec![VOID; RAW_COUNT];
-        let mut worst = 0;
-        for &r in &raws {
-            let (q, error) = self.round(r, k);
-            table[index(r)] = q as i32;
-            worst = worst.max(error);
-        }
-        let quanta = grid.values().iter().map(|&v| if v == VOID { VOID } else { table[index(v)] }).collect();
-        let rounding_m = worst as f64 / self.den as f64 * quantum.metres();
-        Ok(Quantised { quanta, quantum, rounding_m })
+    /// As [`Affine::range`].
+    pub(crate) fn new(min_m: f64, max_m: f64) -> Result<Self, ImportError> {
+        Affine::range(min_m, max_m, 65_535, 1.0).map(Self)
     }
 
-    /// Rounds resampled values (raw units, NaN where void) of a raster `width` wide to quanta.
+    /// The quanta of a level, and its metres before they are rounded.
+    pub(crate) fn back(&self, level: u16, k: QuantumLog2) -> (i64, f64) {
+        let quanta = self.0.round(i32::from(level), k.get()).0;
+        (i64::try_from(quanta).unwrap_or(i64::MAX), self.0.to_metres(f64::from(level)))
+    }
+}
+
+/// metres = (raw · scale + offset) · vertical, in `f64`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Linear {
+    scale: f64,
+    offset: f64,
+    vertical: f64,
+}
+
+impl Linear {
+    /// Raw values of which one is `scale` metres and 0 is `offset`.
     ///
     /// # Errors
-    /// The first height that does not fit, with its sample.
-    pub(crate) fn quantise_metres(
-        &self,
-        raw: &[f64],
-        width: u32,
-        asked: Option<QuantumLog2>,
-    ) -> Result<Quantised, ImportError> {
-        let metres = |v: f64| (self.base as f64 + v * self.step as f64) / self.den as f64;
-        let mut k = asked.unwrap_or(QuantumLog2::DEFAULT);
-        loop {
-            let (quantised, misfit) = round_all(raw, &metres, k);
-            // Raising k is for rounding's sake only, so the first k that does not fit ends it.
-            if let Some((i, h)) = misfit {
-                let (x, z) = ((i % width as usize) as i32, (i / width as usize) as i32);
-                let quanta = (h * k.per_metre() as f64) as i64;
-                return Err(RasterError::Height { x, z, quanta }.into());
-            }
-            let next = QuantumLog2::try_from(k.get() + 1);
-            match next {
-                Ok(next)
-                    if asked.is_none()
-                        && 4.0 * quantised.rounding_m >= self.step_m()
-                        && round_all(raw, &metres, next).1.is_none() =>
-                {
-                    k = next;
-                }
-                _ => return Ok(quantised),
-            }
+    /// A scale or offset that is no number, a scale of 0, a vertical scale that is not positive or has too many decimals.
+    pub(crate) fn new(unit_m: f64, offset_m: f64, vertical_scale: f64) -> Result<Self, ImportError> {
+        scale(vertical_scale)?;
+        if !(unit_m.is_finite() && offset_m.is_finite() && unit_m != 0.0) {
+            return Err(ImportError::source(format!(
+                "expected a scale and an offset that are numbers, and no scale of 0, found a declared scale of {unit_m} and offset of {offset_m}"
+            )));
+        }
+        Ok(Self { scale: unit_m, offset: offset_m, vertical: vertical_scale })
+    }
+
+    /// Raw values from 0 to `levels` that stand for `min_m` to `max_m`.
+    ///
+    /// # Errors
+    /// A range that is empty or too large; a wrong vertical scale.
+    pub(crate) fn range(
+        min_m: f64,
+        max_m: f64,
+        levels: u32,
+        vertical_scale: f64,
+    ) -> Result<Self, ImportError> {
+        check_range(min_m, max_m)?;
+        Self::new((max_m - min_m) / f64::from(levels), min_m, vertical_scale)
+    }
+
+    fn to_metres(self, raw: f64) -> f64 {
+        (raw * self.scale + self.offset) * self.vertical
+    }
+}
+
+/// What raw values mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Metres {
+    /// Integers whose decimals are known.
+    Exact(Affine),
+    /// Everything else.
+    Float(Linear),
+}
+
+impl Metres {
+    /// Metres of a value, which may lie between raw ones.
+    pub(crate) fn of(&self, raw: f64) -> f64 {
+        match self {
+            Metres::Exact(a) => a.to_metres(raw),
+            Metres::Float(l) => l.to_metres(raw),
+        }
+    }
+
+    /// Metres from one raw value to the next.
+    pub(crate) fn step_m(&self) -> f64 {
+        match self {
+            Metres::Exact(a) => a.step_m(),
+            Metres::Float(l) => (l.scale * l.vertical).abs(),
         }
     }
 }
 
-fn round_all(raw: &[f64], metres: &impl Fn(f64) -> f64, k: QuantumLog2) -> (Quantised, Option<(usize, f64)>) {
-    let mut quanta = Vec::with_capacity(raw.len());
-    let mut rounding_m = 0.0f64;
-    let mut misfit = None;
-    for (i, &v) in raw.iter().enumerate() {
-        if v.is_nan() {
-            quanta.push(VOID);
-            continue;
-        }
-        let h = metres(v);
-        match k.from_metres(h) {
-            Some(q) => {
-                rounding_m = rounding_m.max((k.to_metres(q.0) - h).abs());
-                quanta.push(q.0);
-            }
-            None => {
-                misfit = misfit.or(Some((i, h)));
-                quanta.push(VOID);
-            }
-        }
+fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
     }
-    (Quantised { quanta, quantum: k, rounding_m }, misfit)
+    a.max(1)
+}
+
+fn check_range(min_m: f64, max_m: f64) -> Result<(), ImportError> {
+    let limit = f64::from(HEIGHT_LIMIT);
+    let within = |v: f64| v.is_finite() && v.abs() <= limit;
+    if within(min_m) && within(max_m) && min_m < max_m {
+        return Ok(());
+    }
+    Err(ImportError::usage(format!(
+        "expected a range of heights within ±{limit} m with min below max, found {min_m} to {max_m}: pass another --min and --max"
+    )))
 }
 
 /// A vertical scale as a fraction.
@@ -199,75 +257,66 @@ fn scale(v: f64) -> Result<(i128, i128), ImportError> {
             "the vertical scale must be positive and at most 10000, found {v}: pass another --vertical-scale"
         )));
     }
-    Ok((decimal(v, SCALE_DECIMALS, "--vertical-scale")?, 10i128.pow(SCALE_DECIMALS)))
-}
-
-/// A number times 10^places, exactly, taken as the shortest decimal that reads back as it.
-fn decimal(v: f64, places: u32, what: &str) -> Result<i128, ImportError> {
-    let text = format!("{}", v.abs());
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let digits = format!("{whole}{fraction}");
-    let parsed = digits.parse::<i128>().ok().filter(|_| fraction.len() <= places as usize);
-    let Some(n) = parsed else {
+    let Some(n) = shortest_decimal(v, SCALE_DECIMALS) else {
         return Err(ImportError::usage(format!(
-            "{what} may have at most {places} decimals, so that heights are rounded once and exactly, found {v}"
+            "--vertical-scale may have at most {SCALE_DECIMALS} decimals, so that heights are rounded once and exactly, found {v}"
         )));
     };
-    let n = n * 10i128.pow(places - fraction.len() as u32);
-    Ok(if v < 0.0 { -n } else { n })
+    Ok((n, 10i128.pow(SCALE_DECIMALS)))
+}
+
+/// A number times 10^places, exactly, taken as the shortest decimal that reads back as it; `None` where it has more.
+fn shortest_decimal(v: f64, places: u32) -> Option<i128> {
+    if !v.is_finite() {
+        return None;
+    }
+    let text = format!("{}", v.abs());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    if fraction.len() > places as usize || whole.len() > 18 {
+        return None;
+    }
+    let n = format!("{whole}{fraction}").parse::<i128>().ok()? * 10i128.pow(places - fraction.len() as u32);
+    Some(if v < 0.0 { -n } else { n })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const CROP: Crop = Crop { x: 0, z: 0, w: 2, h: 1 };
-
-    #[test]
-    fn metres_at_scale_one_are_exact_at_k_7() {
-        let got =
-            Affine::metres(1.0).unwrap().quantise(&Grid::new(2, 1, vec![-12, VOID]), None, CROP).unwrap();
-        assert_eq!((got.quanta, got.quantum.get(), got.rounding_m), (vec![-12 * 128, VOID], 7, 0.0));
-    }
-
-    #[test]
-    fn an_image_range_rounds_half_up_and_chooses_k_by_the_source_step() {
-        // 0..6553.5 m: a step is 0.1 m, a quarter of it 0.025 m, so k = 7 (error at most 1/256 m) is enough.
-        let a = Affine::range(0.0, 6553.5, 1.0).unwrap();
-        let got = a.quantise(&Grid::new(2, 1, vec![3, 65_535]), None, CROP).unwrap();
-        // 0.3 m = 38.4 quanta; 6553.5 m = 838848 quanta.
-        assert_eq!((got.quanta, got.quantum.get()), (vec![38, 838_848], 7));
-        // The error of 38.4 is 0.4 quanta.
-        assert!((got.rounding_m - 0.4 / 128.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_fine_source_raises_k_until_a_quarter_of_its_step() {
-        // 0..655.35 m: a step is 0.01 m, a quarter is 0.0025 m. The error is at most 2^-(k+1): k = 8 gives 0.00195.
-        let a = Affine::range(0.0, 655.35, 1.0).unwrap();
-        let raws: Vec<i32> = (0..=65_535).collect();
-        assert_eq!(a.quantum_for(&raws).get(), 8);
-        // Never past 12.
-        assert_eq!(Affine::range(0.0, 1.0, 1.0).unwrap().quantum_for(&raws).get(), 12);
-        // Never past what fits: 0..60000 m at k = 8 would be below 2²⁴, at k = 9 above.
-        assert_eq!(Affine::range(59_999.0, 60_000.0, 1.0).unwrap().quantum_for(&raws).get(), 8);
-    }
-
     #[test]
     fn ties_round_up_exactly() {
         // 1/256 m is half a quantum at k = 7: up on both sides of zero.
         let a = Affine::metres(0.001953125).unwrap();
-        let k = Some(QuantumLog2::DEFAULT);
-        let got = a.quantise(&Grid::new(2, 1, vec![2, -2]), k, CROP).unwrap();
-        assert_eq!(got.quanta, [1, 0]);
+        assert_eq!((a.round(2, 7).0, a.round(-2, 7).0), (1, 0));
     }
 
     #[test]
-    fn what_does_not_fit_names_its_sample() {
-        let a = Affine::metres(10.0).unwrap();
-        let crop = Crop { x: 5, z: 6, w: 2, h: 1 };
-        let error = a.quantise(&Grid::new(2, 1, vec![1, 20_000]), None, crop).unwrap_err().to_string();
-        assert!(error.contains("(6, 6)"), "{error}");
+    fn a_file_s_own_scale_is_taken_as_the_decimal_it_is() {
+        // Codes of 0.1 m from −10000: 100123 is 12.3 m, exactly 12.3 · 128 = 1574.4 quanta, 0.4 over.
+        let a = Affine::declared(0.1, -10_000.0, 1.0).unwrap().unwrap();
+        let (q, error) = a.round(100_123, 7);
+        assert_eq!(q, 1574);
+        assert!((error as f64 / a.den() - 0.4).abs() < 1e-12, "{error} of {}", a.den());
+        // Feet: 1000 ft is 304.8 m; a negative unit turns the ground over.
+        assert_eq!(Affine::declared(0.3048, 0.0, 1.0).unwrap().unwrap().round(1000, 7).0, 39_014);
+        assert_eq!(Affine::declared(-0.5, 1.0, 1.0).unwrap().unwrap().round(4, 7).0, -128);
+        // The US survey foot is no decimal of nine places.
+        assert_eq!(Affine::declared(1200.0 / 3937.0, 0.0, 1.0).unwrap(), None);
+        for odd in [f64::NAN, f64::INFINITY, 0.0, 1e300] {
+            assert_eq!(Affine::declared(odd, 0.0, 1.0).unwrap(), None, "{odd}");
+        }
+        // What the arithmetic cannot carry is not tried.
+        assert_eq!(Affine::declared(123_456_789_012.123, 0.0, 9_999.123_456_789).unwrap(), None);
+    }
+
+    #[test]
+    fn ranges_in_whole_quanta_are_exact_whatever_the_quantum() {
+        // From −3 quanta of 1/4096 m, one quantum a level.
+        let metres = |q: i32| f64::from(q) / 4096.0;
+        let a = Affine::range(metres(-3), metres(65_532), 65_535, 1.0).unwrap();
+        for raw in [0, 1, 2, 40_000, 65_535] {
+            assert_eq!(a.round(raw, 12), (i128::from(raw) - 3, 0));
+        }
     }
 
     #[test]
@@ -282,10 +331,10 @@ mod tests {
             (0.0, 1.0, -1.0),
             (0.0, 1.0, f64::NAN),
             (0.0, 1.0, 1e9),
-            (0.0, 0.123_456_7, 1.0),
+            (0.0, 0.123_456_789_012_3, 1.0),
             (0.0, 1.0, 1.0 / 3.0),
         ] {
-            assert!(Affine::range(min, max, v).is_err(), "{min} {max} {v}");
+            assert!(Affine::range(min, max, 65_535, v).is_err(), "{min} {max} {v}");
         }
     }
 }

@@ -2,19 +2,31 @@
 //!
 //! Owns file access for reading terrain. Never decides when a block is wanted; that is [`crate::runtime`].
 
+mod derive;
 mod memory;
 mod payload;
 mod raster;
 mod regular;
+mod rows;
+mod sidecar;
+mod temporary;
 mod verify;
+mod verify_v1;
 mod write;
 
 pub use memory::MemoryTerrain;
-pub use payload::{PayloadError, PayloadFile};
+pub use payload::{BlockContent, BlockRecord, Census, PayloadError, PayloadFile, PayloadInfo};
 pub use raster::{Raster, RasterError};
 pub(crate) use regular::open_regular;
-pub use verify::{VerifyError, verify};
-pub use write::{WriteError, write_payload};
+pub use rows::{TerrainRows, collect};
+pub use sidecar::{
+    SidecarError, build_sidecar, build_sidecar_with, open_sidecar, sidecar_path, verify_sidecar_with,
+    write_sidecar,
+};
+pub(crate) use temporary::Temporary;
+pub use temporary::write_file;
+pub use verify::{VerifyError, verify, verify_open, verify_with};
+pub use write::{WriteError, WriteOptions, Written, write_payload, write_payload_with};
 
 use crate::config::TerrainConfig;
 use crate::coord::{BlockPos, BlockSide};

@@ -1,15 +1,21 @@
-//! Writes a payload: a temporary file beside the target, then a rename, so that a reader never sees half a file.
+//! Writes a payload band by band: a temporary file beside the target, then a rename, so that a reader never sees half a
+//! file. Holds a band of rows of each level, whatever the terrain's size.
 
-use super::{Raster, RasterError};
+use super::derive::{Band, Derived, Deriver, Extras, Sink, sections};
+use super::temporary::Temporary;
+use super::{RasterError, TerrainRows};
+use crate::content::{Lattice, PlaneKind};
 use crate::coord::{BlockPos, BlockSide};
-use crate::format::digest;
+use crate::format::FormatError;
+use crate::format::payload::Body;
 use crate::format::payload::{
-    BlockShape, Directory, Entry, FormatError, Header, directory_bytes, encode_block,
+    BlockBodies, BlockShape, Compression, DirectoryLayout, Entry, Head, Losses, MAX_ORIGIN_BYTES, PageRef,
+    Section, SectionEntry, Slot, Totals, checksum, encode_min_max, encode_page, encode_root, encode_skip,
 };
+use crate::kernel::control::HALO_ROWS;
 use rayon::prelude::*;
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Why a payload was not written. Nothing is left at the target but what was there before.
 #[derive(Debug, thiserror::Error)]
@@ -17,140 +23,309 @@ pub enum WriteError {
     /// The terrain is wrong.
     #[error("the terrain cannot be written: {0}")]
     Raster(#[from] RasterError),
-    /// The header cannot say it.
-    #[error("the terrain's header cannot be written: {0}")]
-    Header(#[from] FormatError),
-    /// There are layer names without weights, or weights without names.
-    #[error("a terrain has either weights and layer names or neither, found {layers} names and {}", if *.weights { "weights" } else { "no weights" })]
-    Layers {
-        /// How many layer names there are.
-        layers: usize,
-        /// Whether there are weights.
-        weights: bool,
-    },
+    /// The head cannot say it.
+    #[error("the terrain's head cannot be written: {0}")]
+    Head(#[from] FormatError),
     /// The file could not be written.
     #[error("cannot be written: {0}")]
     Io(#[from] io::Error),
 }
 
-/// Writes a terrain as a payload of blocks of `side` samples, and gives its header. `origin` is the origin record
-/// (a JSON object), `rounding_m` the largest rounding error of the heights. The bytes depend on nothing else: not on
-/// the number of threads (those of the current rayon pool encode).
+/// How a payload is written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WriteOptions {
+    /// Samples a side of its blocks.
+    pub side: BlockSide,
+    /// How bodies are compressed, where that makes them smaller.
+    pub compression: Compression,
+    /// Whether it keeps the normals of the samples.
+    pub normals: bool,
+    /// Whether it keeps Normal-encoded weights beside the HD ones.
+    pub normal_weights: bool,
+    /// Whether it keeps ID control, and the largest error that may make, a fraction of all weight.
+    pub control: Option<f64>,
+    /// The origin record: a JSON object.
+    pub origin: String,
+    /// The largest rounding error of the heights in metres.
+    pub rounding_m: f64,
+}
+
+impl WriteOptions {
+    /// Blocks of a side, uncompressed, without normals, of an origin.
+    pub fn new(side: BlockSide, origin: &str, rounding_m: f64) -> Self {
+        Self {
+            side,
+            compression: Compression::None,
+            normals: false,
+            normal_weights: false,
+            control: None,
+            origin: origin.to_owned(),
+            rounding_m,
+        }
+    }
+
+    fn extras(&self) -> Extras {
+        Extras { normals: self.normals, normal_weights: self.normal_weights, control: self.control }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Written {
+    /// The digest of the canonical content.
+    pub digest: [u8; 32],
+    /// What is counted over the whole terrain.
+    pub totals: Totals,
+    /// What deriving weight encodings lost.
+    pub losses: Losses,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+}
+
+/// Writes a terrain as a payload. The bytes depend on the terrain and the options alone, not on the number of threads
+/// (those of the current rayon pool work).
 ///
 /// # Errors
 /// What is wrong with the terrain, or why the file could not be written.
 pub fn write_payload(
-    raster: &Raster,
-    side: BlockSide,
-    origin: &str,
-    rounding_m: f64,
+    rows: &dyn TerrainRows,
+    options: &WriteOptions,
     path: &Path,
-) -> Result<Header, WriteError> {
-    raster.check()?;
-    if raster.weights.is_some() == raster.layers.is_empty() {
-        return Err(WriteError::Layers { layers: raster.layers.len(), weights: raster.weights.is_some() });
-    }
-    let mut header = Header {
-        config: raster.config,
-        side,
-        digest: digest::of_raster(raster),
-        rounding_m,
-        weights: raster.weights.is_some(),
-        layers: raster.layers.clone(),
-        origin: origin.to_owned(),
-        file_bytes: 0,
-    };
-    // The header's length does not depend on the file's.
-    let bodies_at = header.encode()?.len() as u64 + directory_bytes(&header.config, side);
-    // A link stays a link: what it points to is replaced. A device or a pipe is nobody's to replace.
-    let real = path.canonicalize();
-    let path = real.as_deref().unwrap_or(path);
-    if path.exists() && !path.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is there and not a regular file").into());
+) -> Result<Written, WriteError> {
+    write_payload_with(rows, options, path, &|_, _| {})
+}
+
+/// As [`write_payload`]; `progress` is told how many of how many bands are written.
+///
+/// # Errors
+/// As [`write_payload`].
+pub fn write_payload_with(
+    rows: &dyn TerrainRows,
+    options: &WriteOptions,
+    path: &Path,
+    progress: &dyn Fn(u64, u64),
+) -> Result<Written, WriteError> {
+    let (config, side) = (*rows.config(), options.side);
+    config.check().map_err(RasterError::from)?;
+    let kinds = rows.plane_kinds();
+    let sections = sections(&config, side, rows.catalogue(), &kinds, options.extras());
+    let layout = DirectoryLayout::new(&config, side, &sections);
+    let mut deriver = Deriver::new(&config, side, rows.catalogue(), &kinds, &layout, options.extras())?;
+    if options.origin.len() as u64 > MAX_ORIGIN_BYTES {
+        let expected = format!("at most {MAX_ORIGIN_BYTES} bytes");
+        return Err(FormatError::new(0, "origin record", expected, options.origin.len()).into());
     }
     let target = Temporary::beside(path)?;
-    let mut out = BufWriter::new(&target.file);
-    out.seek(SeekFrom::Start(bodies_at))?;
-    let entries = write_bodies(raster, &header, bodies_at, &mut out)?;
-    header.file_bytes = entries.last().map_or(bodies_at, |e| e.offset + u64::from(e.length));
-    let head = header.encode()?;
-    // What cannot be read back is not written.
-    Header::decode(&head, header.file_bytes)?;
-    out.seek(SeekFrom::Start(0))?;
-    out.write_all(&head)?;
-    out.write_all(&Directory::new(&header.config, side, entries).encode())?;
-    out.flush()?;
-    drop(out);
-    target.rename_to(path)?;
-    Ok(header)
+    let first = Head::bytes_for(sections.len()) as u64;
+    let mut out = BufWriter::with_capacity(1 << 20, &target.file);
+    out.seek(SeekFrom::Start(first))?;
+    let mut file = FileSink {
+        out,
+        at: first,
+        layout: &layout,
+        config,
+        side,
+        compression: options.compression,
+        entries: (0..layout.pages())
+            .map(|p| vec![None; layout.page_blocks(p).2.map(|n| n as usize).iter().product()])
+            .collect(),
+        lengths: vec![0; Section::ALL.len()],
+    };
+    let bands = config.blocks(side)[1];
+    let mut band = Band::default();
+    for z in 0..bands {
+        fill(&mut band, rows, &kinds, side, z);
+        if options.control.is_some() {
+            fill_halo(&mut band, rows, &kinds, side, z);
+        }
+        deriver.band(&band, &mut file)?;
+        progress(u64::from(z) + 1, u64::from(bands));
+    }
+    let head = file.finish(deriver.finish(), &sections, rows, options)?;
+    target.publish()?;
+    Ok(Written { digest: head.digest, totals: head.totals, losses: head.losses, file_bytes: head.file_bytes })
 }
 
-/// Encodes one row of blocks at a time in parallel and writes it in order.
-fn write_bodies(
-    raster: &Raster,
-    header: &Header,
-    mut at: u64,
-    out: &mut impl Write,
-) -> io::Result<Vec<Entry>> {
-    let (side, layers) = (header.side, header.weights.then_some(header.layers.len()));
-    let [w, h] = header.config.blocks(side);
-    let mut entries = Vec::with_capacity(w as usize * h as usize);
-    for z in 0..h as i32 {
-        let row: Vec<(Entry, Vec<u8>)> = (0..w as i32)
+/// Takes the rows of a band of blocks.
+fn fill(band: &mut Band, rows: &dyn TerrainRows, kinds: &[PlaneKind], side: BlockSide, z: u32) {
+    let config = rows.config();
+    let [w, h] = config.samples;
+    let n = side.samples() as u32;
+    let (from, to) = ((z * n).saturating_sub(1), ((z + 1) * n + 1).min(h));
+    band.heights.resize((to - from) as usize * w as usize, 0);
+    by_rows(&mut band.heights, w as usize, from, |rows_, out| rows.heights(rows_, out));
+    let (from, to) = ((z * n).min(h - 1), ((z + 1) * n).min(h - 1));
+    band.mask.resize((to - from) as usize * (w as usize - 1), 0);
+    by_rows(&mut band.mask, w as usize - 1, from, |rows_, out| rows.mask(rows_, out));
+    band.planes.resize(kinds.len(), Vec::new());
+    for (&kind, values) in kinds.iter().zip(&mut band.planes) {
+        let lattice: Lattice = kind.lattice();
+        let (per, all) = (lattice.per_cell(config), lattice.size(config)[1]);
+        let (from, to) = ((z * n * per).min(all), ((z + 1) * n * per).min(all));
+        values.resize((to - from) as usize * kind.row_bytes(config), 0);
+        by_rows(values, kind.row_bytes(config), from, |rows_, out| rows.plane(kind, rows_, out));
+    }
+}
+
+/// Takes the weights of a band of blocks with as many rows around it as ID control asks for.
+fn fill_halo(band: &mut Band, rows: &dyn TerrainRows, kinds: &[PlaneKind], side: BlockSide, z: u32) {
+    let config = rows.config();
+    let [w, h] = Lattice::Paint.size(config);
+    let n = side.samples() as u32 * u32::from(config.paint_per_cell);
+    let (from, to) = ((z * n).saturating_sub(HALO_ROWS).min(h), ((z + 1) * n + HALO_ROWS).min(h));
+    let weights = kinds.iter().filter(|k| matches!(k, PlaneKind::Weight(_)));
+    band.halo.resize(weights.clone().count(), Vec::new());
+    for (&kind, values) in weights.zip(&mut band.halo) {
+        values.resize((to - from) as usize * w as usize, 0);
+        by_rows(values, w as usize, from, |rows_, out| rows.plane(kind, rows_, out));
+    }
+}
+
+/// Fills rows in parallel, a few a time.
+fn by_rows<T: Send>(
+    out: &mut [T],
+    width: usize,
+    first: u32,
+    rows: impl Fn(std::ops::Range<u32>, &mut [T]) + Sync,
+) {
+    const ROWS: usize = 8;
+    out.par_chunks_mut((width * ROWS).max(1)).enumerate().for_each(|(i, part)| {
+        let from = first + (i * ROWS) as u32;
+        rows(from..from + (part.len() / width) as u32, part);
+    });
+}
+
+/// Stores bodies and remembers where they are.
+struct FileSink<'a, W: Write> {
+    out: W,
+    at: u64,
+    layout: &'a DirectoryLayout,
+    config: crate::config::TerrainConfig,
+    side: BlockSide,
+    compression: Compression,
+    /// Entries by page; a page is written when its last row of blocks is there.
+    entries: Vec<Vec<Option<Entry>>>,
+    /// Bytes of bodies by section, in the order of [`Section::ALL`].
+    lengths: Vec<u64>,
+}
+
+impl<W: Write + Seek> FileSink<'_, W> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        let at = self.at;
+        self.out.write_all(bytes)?;
+        self.at += bytes.len() as u64;
+        Ok(at)
+    }
+
+    fn whole(&mut self, section: Section, bytes: &[u8]) -> io::Result<SectionEntry> {
+        let offset = self.put(bytes)?;
+        let checksum = *blake3::hash(bytes).as_bytes();
+        Ok(SectionEntry { section, levels: 1, planes: 0, offset, length: bytes.len() as u64, checksum })
+    }
+
+    /// Writes what is not in blocks, and the head.
+    fn finish(
+        mut self,
+        derived: Derived,
+        sections: &[(Section, u8)],
+        rows: &dyn TerrainRows,
+        options: &WriteOptions,
+    ) -> Result<Head, WriteError> {
+        let mut pages = Vec::with_capacity(self.entries.len());
+        for entries in std::mem::take(&mut self.entries) {
+            let entries: Vec<Entry> = entries.into_iter().flatten().collect();
+            let bytes = encode_page(&entries);
+            let offset = self.put(&bytes)?;
+            pages.push(PageRef { offset, checksum: checksum(&bytes) });
+        }
+        let mut table = Vec::with_capacity(sections.len());
+        for &(section, levels) in sections {
+            table.push(match section {
+                Section::Catalogue => self.whole(section, rows.catalogue().to_json().as_bytes())?,
+                Section::Origin => self.whole(section, options.origin.as_bytes())?,
+                Section::MinMax => self.whole(section, &encode_min_max(&derived.min_max))?,
+                Section::Skip => self.whole(section, &encode_skip(&derived.skip))?,
+                Section::Directory => self.whole(section, &encode_root(&pages))?,
+                blocked => {
+                    let i = Section::ALL.iter().position(|&s| s == blocked).unwrap_or(0);
+                    let of = |k: &PlaneKind| Section::of_plane(*k);
+                    let own = derived.used.iter().map(of).filter(|p| p.0 == blocked);
+                    let planes = own.fold(0, |set, (_, index)| set | 1 << index);
+                    let length = self.lengths[i];
+                    SectionEntry { section, levels, planes, offset: 0, length, checksum: [0; 32] }
+                }
+            });
+        }
+        let head = Head {
+            config: self.config,
+            side: self.side,
+            digest: derived.digest,
+            rounding_m: options.rounding_m,
+            totals: derived.totals,
+            losses: derived.losses,
+            sections: table,
+            file_bytes: self.at,
+        };
+        let bytes = head.encode();
+        // What cannot be read back is not written.
+        Head::decode(&bytes, head.file_bytes)?;
+        self.out.seek(SeekFrom::Start(0))?;
+        self.out.write_all(&bytes)?;
+        self.out.flush()?;
+        Ok(head)
+    }
+}
+
+impl<W: Write + Seek> Sink for FileSink<'_, W> {
+    type Error = WriteError;
+
+    fn blocks(&mut self, level: u8, z: i32, blocks: Vec<BlockBodies>) -> Result<(), WriteError> {
+        let (config, side, compression) = (self.config, self.side, self.compression);
+        let stored: Vec<Stored> = blocks
             .into_par_iter()
-            .map(|x| {
-                let pos = BlockPos::new(x, z);
-                encode_block(&raster.block(side, pos), &BlockShape::new(&header.config, side, pos, layers))
+            .enumerate()
+            .map(|(x, block)| {
+                let shape = BlockShape::new(&config, side, level, BlockPos::new(x as i32, z));
+                store(block, &shape, compression)
             })
             .collect();
-        for (entry, body) in row {
-            out.write_all(&body)?;
-            entries.push(Entry { offset: at, ..entry });
-            at += u64::from(entry.length);
-        }
-    }
-    Ok(entries)
-}
-
-/// A file that is removed again unless it is renamed into place.
-struct Temporary {
-    file: File,
-    path: PathBuf,
-    keep: bool,
-}
-
-impl Temporary {
-    fn beside(path: &Path) -> io::Result<Self> {
-        let Some(name) = path.file_name() else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"));
-        };
-        for attempt in 0..100 {
-            let mut own = std::ffi::OsString::from(".");
-            own.push(name);
-            own.push(format!(".{}-{attempt}.tmp", std::process::id()));
-            let path = path.with_file_name(own);
-            match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Self { file, path, keep: false }),
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(e),
+        for (x, (mut entry, bodies)) in stored.into_iter().enumerate() {
+            for (slot, (section, bytes)) in entry.slots.iter_mut().zip(bodies) {
+                if !bytes.is_empty() {
+                    slot.offset = self.put(&bytes)?;
+                    let i = Section::ALL.iter().position(|&s| s == section).unwrap_or(0);
+                    self.lengths[i] += bytes.len() as u64;
+                }
+            }
+            if let Some((page, index)) = self.layout.find(level, BlockPos::new(x as i32, z)) {
+                self.entries[page as usize][index] = Some(entry);
             }
         }
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many temporary files are left beside it"))
-    }
-
-    fn rename_to(mut self, path: &Path) -> io::Result<()> {
-        self.file.sync_all()?;
-        fs::rename(&self.path, path)?;
-        self.keep = true;
         Ok(())
     }
 }
 
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.keep {
-            // Nothing more can be done about a leftover here.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
+/// A block's entry, its slots without their places, and its bodies as they are kept.
+type Stored = (Entry, Vec<(Section, Vec<u8>)>);
+
+fn store(block: BlockBodies, shape: &BlockShape, compression: Compression) -> Stored {
+    let (slots, bodies): (Vec<Slot>, Vec<(Section, Vec<u8>)>) = block
+        .bodies
+        .into_iter()
+        .map(|body: Body| {
+            let section = body.section;
+            let (slot, bytes) = body.store(shape, compression);
+            (slot, (section, bytes))
+        })
+        .unzip();
+    let (min, max) = block.facts.range;
+    let entry = Entry {
+        state: block.facts.state,
+        void_samples: block.facts.void_samples,
+        hole_cells: block.facts.hole_cells,
+        min,
+        max,
+        slots,
+    };
+    (entry, bodies)
 }

@@ -7,10 +7,9 @@ mod block;
 mod ground;
 mod query;
 mod tile;
-mod triangle;
 
+pub use crate::triangle::{Tri, Triangle, plane_height};
 pub use block::Block;
 pub use ground::{Coverage, Ground, Slot};
 pub use query::{GroundPoint, PointAnswer};
 pub use tile::Tile;
-pub use triangle::{Tri, Triangle, plane_height};
