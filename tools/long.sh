@@ -101,6 +101,38 @@ else
     record "2" "N43E007" "not run: ../shared/data is absent" "–"
 fi
 
+echo "== issue 3"
+shared=../shared/data
+if [ -d "$shared" ]; then
+    cargo test --locked --release --quiet -p highground-tests --test import_data --test recipe -- --nocapture >"$work/data" 2>&1 ||
+        touch "$work/failed"
+    record "3" "files of the shared data held against other readers, tests passed" \
+        "$(grep -c '"file"' tests/tests/data/reference.json) files, $(sed -n 's/^test result: ok\. \([0-9]*\) passed.*/\1/p' "$work/data" | paste -sd+ | tr -d '\n') tests" \
+        "cargo test --test import_data --test recipe"
+else
+    record "3" "the shared data" "not run: ../shared/data is absent" "–"
+fi
+
+# A terrain of 16,384² samples in blocks of 32, opened a hundred times.
+cat >"$work/large.ron" <<EOF
+(version: 2, source: Level(size: (16384, 16384), spacing_m: 1, height_m: 20),
+ layers: [(name: "grass")], block: 32)
+EOF
+"$release" cook "$work/large.ron" --out "$work/large.terrain" >/dev/null
+start="$(date +%s%N)"
+for _ in $(seq 100); do
+    "$release" inspect "$work/large.terrain" --json >/dev/null
+done
+record "3" "opening 16,384² samples and reading its directory whole, a process each" \
+    "$((($(date +%s%N) - start) / 100000000)) ms" "highground inspect FILE"
+
+if command -v gdaldem >/dev/null; then
+    record "3" "8192² cooked beside gdal_translate and gdaldem hillshade" \
+        "$(tools/bench_cook.sh | tail -n 1 | sed 's/^cook \/ GDAL: //')" "tools/bench_cook.sh"
+else
+    record "3" "8192² cooked beside GDAL" "not run: gdal-bin is absent" "–"
+fi
+
 {
     echo "# Results"
     echo

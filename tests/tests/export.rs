@@ -275,3 +275,16 @@ fn real_tiles_come_back_from_every_format() {
     // Byte for byte the tile that it was.
     assert_eq!(std::fs::read(dir.path().join("a.hgt")).unwrap(), std::fs::read(path).unwrap());
 }
+
+#[test]
+fn a_geotiff_says_its_own_spacing() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("a.tif");
+    for unit in [128, 1] {
+        let terrain = terrain([40, 35], 7, |x, z| (x * 7 + z) as i32 * unit - 999 * unit);
+        export(&terrain, &plain(Tiff), &out).unwrap();
+        let got = import(&out, &ImportOptions::default()).unwrap();
+        assert_eq!((got.raster.config.spacing_m(), got.origin.resampled), (3.0, false));
+        assert_eq!(MemoryTerrain::new(got.raster, BlockSide::S32).digest(), terrain.digest());
+    }
+}

@@ -134,3 +134,44 @@ fn directory(entries: &[Entry], big: bool) -> Vec<u8> {
     out.resize(out.len().next_multiple_of(8), 0);
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::height::QuantumLog2;
+    use crate::import::{Ask, Input, Place, Registration, Samples, SourceFormat, read};
+
+    #[test]
+    fn both_kinds_of_head_lead_to_the_samples() {
+        // More than one strip: rows of 70,000 bytes, three of which fit into one.
+        let config = TerrainConfig::new([35_000, 12], 384);
+        let plan = Plan {
+            form: Form::TiffI16 { voids: true },
+            quantum: QuantumLog2::DEFAULT,
+            lossless: true,
+            rounding_m: 0.0,
+        };
+        let values: Vec<i16> = (0..35_000 * 12).map(|i| (i % 30_011 - 15_000) as i16).collect();
+        for big in [false, true] {
+            let at = build(&config, &plan, 2, 0, big).len() as u64;
+            let mut bytes = build(&config, &plan, 2, at, big);
+            assert_eq!((bytes.len() as u64, bytes[2]), (at, if big { 43 } else { 42 }));
+            bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+            let source =
+                read(&mut Input::of_bytes("a.tif", bytes), SourceFormat::Tiff, &Ask::default()).unwrap();
+            assert_eq!(source.samples, Samples::I16(values.clone()));
+            assert_eq!((source.size, source.nodata), ([35_000, 12], Some(-32_768.0)));
+            assert_eq!(source.place, Place::Metres { step_x: 1.5, step_z: 1.5 });
+            assert_eq!(source.registration, Registration::Point);
+        }
+    }
+
+    #[test]
+    fn files_beyond_four_gibibytes_are_big_tiff() {
+        let plan = |form| Plan { form, quantum: QuantumLog2::DEFAULT, lossless: true, rounding_m: 0.0 };
+        let whole = plan(Form::TiffI16 { voids: false });
+        let float = plan(Form::TiffF32 { voids: false });
+        let config = TerrainConfig::new([32_768, 32_768], 256);
+        assert_eq!((head(&config, &whole)[2], head(&config, &float)[2]), (42, 43));
+    }
+}

@@ -177,6 +177,20 @@ impl Shaped {
         self.rule.curvature.is_some()
     }
 
+    /// How much it covers of a row of texels, 0 to 255.
+    fn covers(&self, places: &[Option<Place>], z: usize, per_cell: usize) -> Vec<u8> {
+        match (&self.steepness, &self.image, self.rule.height_m, self.rule.curvature) {
+            (Some(s), None, None, None) => {
+                places.iter().map(|p| p.map_or(0, |p| byte(s.share(p.rise)))).collect()
+            }
+            (None, None, Some(range), None) => {
+                let soft = self.rule.soft_m;
+                places.iter().map(|p| p.map_or(0, |p| byte(inside(p.height, range, soft)))).collect()
+            }
+            _ => places.iter().enumerate().map(|(x, &p)| self.cover(p, [x, z], per_cell) as u8).collect(),
+        }
+    }
+
     /// How much it covers, 0 to 255.
     pub(super) fn cover(&self, place: Option<Place>, texel: [usize; 2], per_cell: usize) -> u32 {
         let mut share = self.image.as_ref().map_or(1.0, |p| p.at(texel, per_cell));
@@ -190,8 +204,13 @@ impl Shaped {
                 .min(self.steepness.as_ref().map_or(1.0, |s| s.share(p.rise)))
                 .min(with(p.curvature, r.curvature, r.soft_curvature));
         }
-        (share * 255.0 + 0.5).floor() as u32
+        u32::from(byte(share))
     }
+}
+
+/// A share from 0 to 1 in 1/255, rounded half up.
+fn byte(share: f64) -> u8 {
+    (share * 255.0 + 0.5) as u8
 }
 
 impl Picture {
@@ -377,37 +396,70 @@ impl Layers {
     pub(super) fn rows(&self, ground: &Ground, rows: Range<u32>) -> Vec<Vec<u8>> {
         let (width, layers) = (self.texels[0] as usize, self.alpha.len());
         let height = (rows.end - rows.start) as usize;
-        // Texel-major first, so that a row is one piece of memory.
+        // Row by row first, a row's layers one after the other, so that a row is one piece of memory.
         let mut mixed = vec![0u8; width * height * layers];
         mixed.par_chunks_mut(width * layers).enumerate().for_each(|(i, row)| {
             self.row(ground, rows.start as usize + i, row);
         });
-        (0..layers).map(|l| mixed.iter().skip(l).step_by(layers).copied().collect()).collect()
+        let plane = |l: usize| {
+            let mut plane = Vec::with_capacity(width * height);
+            let own = mixed.chunks_exact(width * layers).map(|row| &row[l * width..(l + 1) * width]);
+            own.for_each(|row| plane.extend_from_slice(row));
+            plane
+        };
+        (0..layers).map(plane).collect()
     }
 
+    /// One row of texels, layer after layer.
     fn row(&self, ground: &Ground, z: usize, row: &mut [u8]) {
         let (width, layers) = (self.texels[0] as usize, self.alpha.len());
-        let mut near = vec![Near::FAR; width];
-        let covers: Vec<(usize, Vec<u8>)> =
-            self.lines.iter().map(|l| (l.layer, l.covers(self, z, &mut near))).collect();
-        let curved = self.halo() > 0;
-        let middle = |i: usize| ((i % self.per_cell) as f64 + 0.5) / self.per_cell as f64;
-        let looks = self.rules.iter().any(Option::is_some);
-        for (x, out) in row.chunks_exact_mut(layers).enumerate() {
+        let covers = self.covers(ground, z);
+        let painted = self.painted.iter().any(|p| !p.is_empty());
+        let mut out = [0u8; MAX_LAYERS];
+        for x in 0..width {
+            if !painted && let Some(only) = self.only(&covers, x) {
+                row[only * width + x] = 255;
+                continue;
+            }
             let mut weights = [0u32; MAX_LAYERS];
             self.paint(z * width + x, &mut weights);
-            if looks {
-                let (cx, cz) = (x / self.per_cell, z / self.per_cell);
-                let place = self.shape.place(ground, cx, cz, middle(x), middle(z), curved);
-                for (i, rule) in self.rules.iter().enumerate() {
-                    if let Some(rule) = rule {
-                        self.lay(&mut weights, i, rule.cover(place, [x, z], self.per_cell));
-                    }
-                }
-            }
             covers.iter().for_each(|(layer, cover)| self.lay(&mut weights, *layer, u32::from(cover[x])));
-            self.share(&weights[..layers], out);
+            self.share(&weights[..layers], &mut out[..layers]);
+            out[..layers].iter().enumerate().for_each(|(l, &w)| row[l * width + x] = w);
         }
+    }
+
+    /// The layer that alone is left of an unpainted texel, where that is plain: nothing lies over the last whole cover.
+    fn only(&self, covers: &[(usize, Vec<u8>)], x: usize) -> Option<usize> {
+        let mut only = Some(0);
+        for (layer, cover) in covers {
+            match (cover[x], self.alpha[*layer]) {
+                (0, _) => {}
+                (255, false) => only = Some(*layer),
+                (_, false) => only = None,
+                // Whatever base lies where, this one shows.
+                (_, true) => return None,
+            }
+        }
+        only
+    }
+
+    /// How much each rule and then each line covers of a row of texels, 0 to 255, in the order they are laid.
+    fn covers(&self, ground: &Ground, z: usize) -> Vec<(usize, Vec<u8>)> {
+        let width = self.texels[0] as usize;
+        let mut covers = Vec::new();
+        if self.rules.iter().any(Option::is_some) {
+            let curved = self.halo() > 0;
+            let middle = |i: usize| ((i % self.per_cell) as f64 + 0.5) / self.per_cell as f64;
+            let (cz, v) = (z / self.per_cell, middle(z));
+            let place = |x| self.shape.place(ground, x / self.per_cell, cz, middle(x), v, curved);
+            let places: Vec<Option<Place>> = (0..width).map(place).collect();
+            let rules = self.rules.iter().enumerate().filter_map(|(i, r)| r.as_ref().map(|r| (i, r)));
+            covers.extend(rules.map(|(i, rule)| (i, rule.covers(&places, z, self.per_cell))));
+        }
+        let mut near = vec![Near::FAR; width];
+        covers.extend(self.lines.iter().map(|l| (l.layer, l.covers(self, z, &mut near))));
+        covers
     }
 
     /// A texel's painted weights; the first layer where nothing is painted.
