@@ -118,6 +118,12 @@ pub(crate) fn payload_v1(bytes: &mut [u8]) -> Option<()> {
     hash_into(bytes, body, 0, body as u64, 32)
 }
 
+/// The sum of a layer pack: of everything but itself.
+pub(crate) fn layers(bytes: &mut [u8]) -> Option<()> {
+    let sum = *blake3::hash(&[bytes.get(..32)?, bytes.get(64..)?].concat()).as_bytes();
+    put(bytes, 32, &sum)
+}
+
 /// CRC-32 as PNG and zip have it.
 fn crc32(parts: &[&[u8]]) -> u32 {
     let mut crc = !0u32;

@@ -74,6 +74,15 @@ def pngs():
         put("import_png", f"rgb{depth}", png_of(rgb, width=4, greyscale=False, bitdepth=depth))
         alpha = np.stack([grey, (grey % 3) * 9], 2).reshape(3, -1).tolist()
         put("import_png", f"alpha{depth}", png_of(alpha, width=4, greyscale=True, alpha=True, bitdepth=depth))
+    # The same files as layers' images, and palettes beside them.
+    colours = [(9, 8, 7), (50, 60, 70), (255, 0, 9, 128)]
+    for depth in (1, 2, 8):
+        rows = (slope(5, 4, np.uint16) % 2).tolist()
+        put("image", f"palette{depth}", png_of(rows, width=5, palette=[c + (255,) * (4 - len(c)) for c in colours[:2 if depth == 1 else 3]],
+                                               bitdepth=depth))
+    for name in ("grey1", "grey4-interlaced", "grey16", "rgb8", "rgb16", "alpha8", "alpha16"):
+        with open(f"corpus/import_png/seed-{name}", "rb") as f:
+            put("image", name, f.read())
     # Unequal channels of which one can be named, and a transparent grey.
     odd = (np.arange(3 * 4 * 3) * 7 % 256).reshape(3, -1).tolist()
     put("import_png", "colours", png_of(odd, width=4, greyscale=False, bitdepth=8))

@@ -11,6 +11,7 @@ use highground_terrain::config::{Diagonal, TerrainConfig};
 use highground_terrain::content::Catalogue;
 use highground_terrain::cook::Written;
 use highground_terrain::coord::{BlockPos, BlockSide, CellPos};
+use highground_terrain::folder::Knobs;
 use highground_terrain::format::payload::{
     BlockShape, Body, Compression, DirectoryLayout, Entry, Head, Losses, MAGIC, PageRef, Section,
     SectionEntry, Slot, Totals, VERSION, checksum, decode_each, decode_ground, decode_hd, decode_min_max,
@@ -18,9 +19,12 @@ use highground_terrain::format::payload::{
     encode_skip,
 };
 use highground_terrain::format::sidecar::Sidecar;
+use highground_terrain::image::Image;
 use highground_terrain::import::{
     Crop, ImportOptions, Input, Opened, Place, SourceFormat, VoidPolicy, open_input, rows_of,
 };
+use highground_terrain::layer_images::{Kind, LayerArrays};
+use highground_terrain::pack::Roster;
 use highground_terrain::state::DataState;
 use highground_terrain::store::{BlockSource, PayloadFile, TerrainRows, collect, verify_open};
 use std::path::Path;
@@ -29,7 +33,7 @@ use std::path::Path;
 pub type Target = (&'static str, fn(&[u8]) -> bool);
 
 /// Every target.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 24] = [
     ("payload", payload),
     ("payload_v1", payload_v1),
     ("head", head),
@@ -38,6 +42,10 @@ pub const TARGETS: [Target; 20] = [
     ("sidecar", sidecar),
     ("catalogue", catalogue),
     ("recipe", recipe),
+    ("knobs", knobs),
+    ("roster", roster),
+    ("layers", layers),
+    ("image", image),
     ("import_hgt", import_hgt),
     ("import_png", import_png),
     ("import_tiff", import_tiff),
@@ -272,6 +280,62 @@ pub fn recipe(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else { return false };
     let path = Path::new("recipes/world.ron");
     Written::parse(text, path).is_ok_and(|written| written.files(path).len() < text.len())
+}
+
+/// A world folder's knobs: what is read is written with the same meaning.
+pub fn knobs(data: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(data) else { return false };
+    let path = Path::new("world/terrain.ron");
+    let Ok(knobs) = Knobs::parse(text, path) else { return false };
+    if knobs.check(path).is_err() {
+        return false;
+    }
+    let again = Knobs::parse(&knobs.to_text(), path);
+    assert_eq!(again.as_ref().ok(), Some(&knobs), "{again:?}");
+    true
+}
+
+/// A pack's roster, with its digest as it is and put right.
+pub fn roster(data: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(data) else { return false };
+    let path = Path::new("pack/pack.ron");
+    let Err(error) = Roster::parse(text, path) else { return true };
+    // The message tells both digests.
+    let message = error.to_string();
+    let Some((_, digests)) = message.split_once("digest: expected ") else { return false };
+    let Some((right, wrong)) = digests.split_once(", found ") else { return false };
+    Roster::parse(&text.replacen(wrong, right, 1), path).is_ok()
+}
+
+/// A layer pack, with its checksum as it is and put right: what is read is written as it was.
+pub fn layers(data: &[u8]) -> bool {
+    let (mut bytes, mut accepted) = (data.to_vec(), false);
+    for _ in 0..2 {
+        if let Ok(arrays) = LayerArrays::decode(&bytes) {
+            assert_eq!(arrays.encode(), bytes);
+            for kind in Kind::ALL {
+                for (mip, at) in [(0, [0, 0]), (1, [1, 1]), (31, [0, 0]), (u32::MAX, [u32::MAX; 2])] {
+                    let texel = arrays.texel(kind, mip, 0, at[0], at[1]);
+                    assert_eq!(texel.is_some(), mip < arrays.mips() && at[0] < arrays.side() >> mip);
+                }
+            }
+            accepted = true;
+        }
+        seal::layers(&mut bytes);
+    }
+    accepted
+}
+
+/// An image of a layer, with checksums as they are and put right.
+pub fn image(data: &[u8]) -> bool {
+    both(data, seal::png(data).as_deref(), |bytes| {
+        let image = Image::of_bytes(Path::new("a.png"), bytes, 4096, 16 << 20);
+        image.is_ok_and(|i| {
+            let pixels = i.size().iter().map(|&n| n as usize).product::<usize>();
+            assert_eq!(i.bytes().len(), pixels * usize::from(i.channels()) * usize::from(i.bits() / 8));
+            true
+        })
+    })
 }
 
 /// Everything between a file's bytes and a terrain in memory, as far as the terrain is small enough to be made.

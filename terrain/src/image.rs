@@ -6,7 +6,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::store::open_regular;
 use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
 use std::fmt;
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Cursor, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -79,12 +79,25 @@ pub(crate) fn read(
     accept: &mut dyn FnMut(&Form) -> Result<(), String>,
     row: TakesRow<'_>,
 ) -> Result<Seen, ImageError> {
-    let wrong = |message: String| ImageError { path: path.to_owned(), message };
-    let unreadable = |e: io::Error| wrong(format!("cannot be read: {e}"));
+    let unreadable =
+        |e: io::Error| ImageError { path: path.to_owned(), message: format!("cannot be read: {e}") };
     let file = open_regular(path).map_err(unreadable)?;
     let bytes = file.metadata().map_err(unreadable)?.len();
+    decode(path, BufReader::new(file), bytes, pixels, accept, row)
+}
+
+/// As [`read`], of so many bytes; `path` is what errors name.
+fn decode(
+    path: &Path,
+    from: impl BufRead + Seek,
+    bytes: u64,
+    pixels: Pixels,
+    accept: &mut dyn FnMut(&Form) -> Result<(), String>,
+    row: TakesRow<'_>,
+) -> Result<Seen, ImageError> {
+    let wrong = |message: String| ImageError { path: path.to_owned(), message };
     let damaged = |e: DecodingError| wrong(refusal(&e));
-    let mut decoder = Decoder::new_with_limits(BufReader::new(file), Limits { bytes: CHUNK_LIMIT_BYTES });
+    let mut decoder = Decoder::new_with_limits(from, Limits { bytes: CHUNK_LIMIT_BYTES });
     decoder.ignore_checksums(false);
     decoder.set_ignore_text_chunk(true);
     if pixels == Pixels::Expanded {
@@ -175,6 +188,25 @@ impl Image {
     /// # Errors
     /// A damaged or too large file.
     pub fn read(path: &Path, max_side: u32, max_bytes: u64) -> Result<Self, ImageError> {
+        Self::expanded(path, max_side, max_bytes, |accept, row| read(path, Pixels::Expanded, accept, row))
+    }
+
+    /// As [`Image::read`], of a file's bytes; `path` is what errors name.
+    ///
+    /// # Errors
+    /// As [`Image::read`].
+    pub fn of_bytes(path: &Path, bytes: &[u8], max_side: u32, max_bytes: u64) -> Result<Self, ImageError> {
+        Self::expanded(path, max_side, max_bytes, |accept, row| {
+            decode(path, Cursor::new(bytes), bytes.len() as u64, Pixels::Expanded, accept, row)
+        })
+    }
+
+    fn expanded(
+        path: &Path,
+        max_side: u32,
+        max_bytes: u64,
+        read: impl FnOnce(&mut dyn FnMut(&Form) -> Result<(), String>, TakesRow<'_>) -> Result<Seen, ImageError>,
+    ) -> Result<Self, ImageError> {
         let (mut size, mut bits) = ([0; 2], 8);
         let mut accept = |form: &Form| {
             (size, bits) = (form.size, form.bits.max(8));
@@ -189,7 +221,7 @@ impl Image {
             Ok(())
         };
         let mut bytes = Vec::new();
-        read(path, Pixels::Expanded, &mut accept, &mut |_, line| {
+        read(&mut accept, &mut |_, line| {
             bytes.extend_from_slice(line);
             Ok(())
         })?;

@@ -165,6 +165,14 @@ impl Knobs {
         )
     }
 
+    /// Refuses knobs that describe no terrain; `path` is what errors name.
+    ///
+    /// # Errors
+    /// The first that will not do.
+    pub fn check(&self, path: &Path) -> Result<(), FolderError> {
+        self.meaning(path).map(drop)
+    }
+
     /// Checks the knobs and takes them for what they mean.
     pub(super) fn meaning(&self, path: &Path) -> Result<Meaning, FolderError> {
         let wrong = |message: String| rule(path, message);

@@ -101,14 +101,21 @@ impl Roster {
     /// What is wrong with it.
     pub fn read(folder: &Path) -> Result<Self, PackError> {
         let path = folder.join(FILE_NAME);
-        let text = super::read_text(&path, MAX_ROSTER_BYTES)?;
-        let roster: Self = ron::from_str(&text).map_err(|e| PackError::Syntax {
-            path: path.clone(),
+        Self::parse(&super::read_text(&path, MAX_ROSTER_BYTES)?, &path)
+    }
+
+    /// Reads a roster's text and checks it; `path` is what errors name.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, PackError> {
+        let roster: Self = ron::from_str(text).map_err(|e| PackError::Syntax {
+            path: path.to_owned(),
             line: e.span.start.line,
             column: e.span.start.col,
             message: e.code.to_string(),
         })?;
-        roster.check().map_err(|message| PackError::Wrong { path, message })?;
+        roster.check().map_err(|message| PackError::Wrong { path: path.to_owned(), message })?;
         Ok(roster)
     }
 

@@ -40,6 +40,15 @@ pub(crate) fn all() -> Vec<Seed> {
     for (name, text) in recipes() {
         put("recipe", name, text.into_bytes());
     }
+    for (name, text) in knobs() {
+        put("knobs", name, text.to_owned().into_bytes());
+    }
+    for (name, bytes) in layers() {
+        put("layers", name, bytes);
+    }
+    put("roster", "three", roster(&["payload", "visibility", "layers"]).into_bytes());
+    put("roster", "recipe", roster(&["payload", "recipe"]).into_bytes());
+    put("roster", "payload", roster(&["payload"]).into_bytes());
     let golden = fs::read(highground_tests::root().join("tests/goldens/payload-v1.terrain")).unwrap();
     put("payload_v1", "golden", golden);
     seeds.push(("payload_v1", "two-blocks".to_owned(), version_1(&[2, 2])));
@@ -276,6 +285,46 @@ Thermal(iterations: 5, talus_deg: 20), Scale(1.5), Hydraulic(iterations: 5), Res
                 .to_owned(),
         ),
     ]
+}
+
+fn knobs() -> [(&'static str, &'static str); 4] {
+    [
+        ("least", "(samples: (3, 2), spacing_m: 1)"),
+        ("metres", "(size_m: (10, 4.5), spacing_m: 0.5, diagonal: anti, block: 64)"),
+        (
+            "heights",
+            "(samples: (2, 2), spacing_m: 1, height_min_m: 0, height_max_m: 65535, quantum_log2: 4,
+extent: (x: 0, z: 0, w: 1, h: 1), height_low_bits: 3, vertical_scale: 0.5)",
+        ),
+        (
+            "content",
+            r#"(samples: (3, 2), spacing_m: 1, layers: [(name: "a"), (name: "b", kind: ordered_alpha)],
+materials: [(name: "ice", friction: 0.05)], user_channels: ["danger"], foliage: [(name: "fern")],
+objects: [(name: "rock")], overlays: [(name: "road", points: [(0, 1), (1, 1)])], max_water_depth_m: 4)"#,
+        ),
+    ]
+}
+
+fn roster(roles: &[&str]) -> String {
+    let object =
+        |role: &&str| format!("(role: {role}, name: \"a\", file: \"{}\", bytes: 9)", "0a".repeat(32));
+    let objects: Vec<String> = roles.iter().map(object).collect();
+    format!("(version: 1, digest: \"{}\", objects: [{}])", "1b".repeat(32), objects.join(", "))
+}
+
+/// Layer packs of a few texels, put together to the module's own table; the target puts their sum right.
+fn layers() -> Vec<(&'static str, Vec<u8>)> {
+    let of = |side: u32, layers: u32, set: u32| {
+        let array: u32 = (0..=side.ilog2()).map(|m| 4 * (side >> m).pow(2) * layers).sum();
+        let body = u64::from(array * set.count_ones());
+        let mut out = b"\x89HGA\r\n\x1a\n".to_vec();
+        [1, side, layers, set].iter().for_each(|v| out.extend(v.to_le_bytes()));
+        out.extend(body.to_le_bytes());
+        out.resize(64, 0);
+        out.extend((0..body).map(|i| i as u8));
+        out
+    };
+    vec![("one", of(1, 1, 1)), ("none", of(4, 2, 0)), ("all", of(4, 2, 15)), ("two", of(8, 1, 5))]
 }
 
 /// A file of version 1 of two blocks by their encodings (1 void, 2 and 3 offsets of 16 and 32 bits): its bytes hold
