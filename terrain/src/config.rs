@@ -100,7 +100,10 @@ pub enum ConfigError {
     #[error("the vertical scale must be a positive number, found {0}")]
     VerticalScale(f64),
     /// Extent leaves the map or is empty.
-    #[error("the valid extent {0:?} must be a non-empty rectangle inside the {1}x{2} cells of the terrain")]
+    #[error(
+        "the valid extent, cells {x0},{z0} to {x1},{z1}, must be a non-empty rectangle inside the {1}x{2} cells of the terrain",
+        x0 = .0.x0, z0 = .0.z0, x1 = .0.x1, z1 = .0.z1
+    )]
     Extent(CellRect, u32, u32),
     /// A placement other than zero.
     #[error("this version places a terrain at its world's origin only, found {0:?}")]

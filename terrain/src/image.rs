@@ -156,14 +156,28 @@ fn form(info: &png::Info<'_>) -> Form {
     }
 }
 
-fn refusal(error: &DecodingError) -> String {
+/// What is wrong with a file that should be a PNG.
+pub(crate) fn refusal(error: &DecodingError) -> String {
     match error {
         DecodingError::IoError(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
             "expected a whole PNG, found a file that ends too early: truncated?".to_owned()
         }
         DecodingError::IoError(e) => format!("cannot be read: {e}"),
-        other => format!("expected a PNG, found one that is damaged: {other}"),
+        other => format!("expected a PNG, found one that is damaged: {}", plain(&other.to_string())),
     }
+}
+
+/// A library's message without the debug form of a chunk's type: `ChunkType { type: IDAT, … }` is the chunk IDAT.
+fn plain(message: &str) -> String {
+    let mut rest = message;
+    let mut out = String::new();
+    while let Some((before, after)) = rest.split_once("ChunkType { type: ") {
+        out.push_str(before);
+        let (name, tail) = after.split_at(after.find([',', ' ']).unwrap_or(after.len()));
+        out.push_str(name);
+        rest = tail.split_once('}').map_or("", |t| t.1);
+    }
+    out + rest
 }
 
 /// A whole image in memory, X fastest, channels together, 16-bit values big-endian.

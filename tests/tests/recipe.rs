@@ -632,3 +632,97 @@ fn the_command_writes_the_same_bytes_with_and_without_kept_stages() {
         highground().arg("cook").arg(path("w.ron")).arg("--out").arg(path("w.ron")).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn the_example_of_the_page_on_recipes_cooks() {
+    let page = fs::read_to_string(highground_tests::root().join("docs/recipes.md")).unwrap();
+    let example = page.split("```ron\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let kitchen = Kitchen::new();
+    let served = kitchen.serve(example).unwrap();
+    let raster = served.collect();
+    assert_eq!(raster.config.samples, [513, 513]);
+    assert!(raster.mask.iter().any(|&m| m != 3), "the hole is there");
+    assert_eq!(raster.catalogue.overlays[0].name, "track");
+}
+
+#[test]
+fn what_can_be_seen_in_the_text_is_refused_before_anything_is_made() {
+    let kitchen = Kitchen::new();
+    // Costly steps that never come to be made: nothing is heard of any stage.
+    let costly = "version: 2, source: Level(size: (257, 257), spacing_m: 1, height_m: 3), steps: [Thermal(iterations: 20000, talus_deg: 30)MORE]";
+    let road = ", Road(name: \"r\", points: [(0, 0), (9, 9)], width_m: 2, paint: (layer: \"gravle\"))";
+    for (more, rest, expected) in [
+        (
+            road,
+            "layers: [(name: \"gravel\")]",
+            "steps[1] (r): paint: expected the name of a layer, found \"gravle\"",
+        ),
+        ("", "layers: [(name: \"a\"), (name: \"a\")]", "\"a\""),
+        (
+            "",
+            "holes: [Cells(x: 250, z: 0, w: 7, h: 1)]",
+            "holes[0]: expected a rectangle inside the 256x256 cells",
+        ),
+        (
+            "",
+            "materials: [(material: (name: \"m\"), regions: [Half(x: 0, z: 256, triangle: 0)])]",
+            "materials[0].regions[0]: ",
+        ),
+        ("", "extent: (x: 0, z: 0, w: 257, h: 1)", "extent: expected a rectangle"),
+        (", Crop(x: 1, z: 0, w: 257, h: 9)", "", "steps[1] (crop): expected a part of the 257x257 samples"),
+        (
+            "",
+            "splats: [(image: \"no.png\", layers: [\"a\"])], layers: [(name: \"a\")]",
+            "no.png: cannot be read",
+        ),
+        ("", "holes: [Image(\"no.png\")]", "no.png: cannot be read"),
+    ] {
+        let heard = std::sync::atomic::AtomicU64::new(0);
+        let watch = |_: &str, _, _| {
+            heard.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        };
+        let order = Order { watch: &watch, ..Order::default() };
+        let text = format!("({}, {rest})", costly.replace("MORE", more));
+        let error = kitchen.serve_with(&text, &order).map(|_| ()).unwrap_err();
+        assert!(error.contains("w.ron: ") && error.contains(expected), "{error}");
+        assert_eq!(heard.into_inner(), 0, "{error}");
+    }
+    let old =
+        kitchen.serve("(source: Level(size: (9, 9), spacing_m: 1, height_m: 0))").map(|_| ()).unwrap_err();
+    assert!(
+        old.contains("w.ron:1:") && old.contains("read as version 1, since it has no `version: 2`"),
+        "{old}"
+    );
+}
+
+#[test]
+fn advice_on_a_raster_is_in_the_words_of_a_recipe() {
+    let kitchen = Kitchen::new();
+    write_grey16(&kitchen.path("h.png"), 4, 4, &[7; 16]);
+    let raster = |rest: &str| {
+        let text = format!("(version: 2, source: Raster(path: \"h.png\"{rest}))");
+        kitchen.serve(&text).map(|_| ()).unwrap_err()
+    };
+    let range = raster(", spacing_m: 1");
+    assert!(
+        range.contains("w.ron: h.png: ") && range.contains("min_m and max_m") && !range.contains("--"),
+        "{range}"
+    );
+    let spacing = raster(", min_m: 0, max_m: 9");
+    assert!(spacing.contains("give spacing_m") && !spacing.contains("--"), "{spacing}");
+}
+
+#[test]
+fn what_was_done_to_sources_is_said_on_stderr() {
+    let kitchen = Kitchen::new();
+    write_grey16(&kitchen.path("a.png"), 3, 3, &[0; 9]);
+    write_grey16(&kitchen.path("b.png"), 3, 3, &[100; 9]);
+    let tile = |name: &str| format!("Raster(path: \"{name}.png\", spacing_m: 1, min_m: 0, max_m: 65535)");
+    let text =
+        format!("(version: 2, source: Mosaic(tiles: [[{}, {}]], seams: average))", tile("a"), tile("b"));
+    fs::write(kitchen.path("w.ron"), text).unwrap();
+    let out = kitchen.path("w.terrain");
+    let run = highground().arg("cook").arg(kitchen.path("w.ron")).arg("--out").arg(&out).output().unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(run.status.success() && said.contains("note: ") && said.contains('3'), "{said}");
+}

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     highground cook content/worlds/jacksboro.ron --out jacksboro.terrain\n  \
-    highground cook content/worlds/island.ron --out island.terrain --cache stages")]
+    highground cook content/worlds/island.ron --out island.terrain --cache stages\n  \
+    highground cook island --out island.terrain\n\n\
+    docs/recipes.md says what a recipe may hold, docs/authoring.md what a world folder may.")]
 pub(crate) struct Args {
     /// The world recipe, or a world folder
     recipe: PathBuf,
@@ -28,8 +30,30 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// What an origin record says that is worth knowing, of the recipe and of each of its sources.
+fn notes(origin: &str) -> Vec<String> {
+    let record: serde_json::Value = serde_json::from_str(origin).unwrap_or_default();
+    let of = |record: &serde_json::Value| -> Vec<String> {
+        let notes = record.get("notes").and_then(|n| n.as_array());
+        notes.into_iter().flatten().filter_map(|n| n.as_str()).map(str::to_owned).collect()
+    };
+    let mut said = Vec::new();
+    for source in record.get("sources").and_then(|s| s.as_array()).into_iter().flatten() {
+        let name = source.get("source").and_then(|n| n.as_str()).unwrap_or("a source");
+        said.extend(of(source).into_iter().map(|note| format!("{name}: {note}")));
+    }
+    said.extend(of(&record));
+    said
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.recipe.is_dir() {
+        if args.cache.is_some() {
+            return Err(Failure::file(
+                &args.recipe,
+                "a world folder has no stages to keep: leave --cache out",
+            ));
+        }
         return crate::unpack::cook(&args.recipe, &args.out, usize::from(args.threads), args.json);
     }
     let recipe = Written::read(&args.recipe).map_err(Failure::input)?;
@@ -43,5 +67,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let served = recipe.serve(&args.recipe, &order).map_err(Failure::input)?;
     served.write(&args.out, &watch).map_err(|e| Failure::file(&args.out, e))?;
     drop(bar);
+    notes(&served.origin).iter().for_each(|note| crate::say(&format!("note: {note}")));
     summary::print(&args.out, args.json)
 }

@@ -25,7 +25,7 @@ pub(crate) fn read_whole(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
 
 /// Refuses to write over a file that is being read, by whatever name, and over what is no regular file.
 pub(crate) fn refuse_overwriting(out: &Path, inputs: &[&Path]) -> Result<(), Failure> {
-    let Ok(target) = std::fs::metadata(out) else { return Ok(()) };
+    let Ok(target) = std::fs::metadata(out) else { return writable_place(out) };
     if !target.is_file() {
         return Err(Failure::file(out, "is there and is not a regular file: pass another --out"));
     }
@@ -33,6 +33,16 @@ pub(crate) fn refuse_overwriting(out: &Path, inputs: &[&Path]) -> Result<(), Fai
         return Err(Failure::file(out, "is read by this very command: pass another --out"));
     }
     Ok(())
+}
+
+/// Refuses a path in a folder that is not there, before any work is done for it.
+fn writable_place(out: &Path) -> Result<(), Failure> {
+    match out.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            Err(Failure::file(out, format!("{} is no folder: make it first", folder.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether two paths lead to one file: spelled otherwise, through a link, or as another hard link to it.
@@ -63,6 +73,9 @@ mod tests {
         assert!(read_whole(folder.path(), 9).unwrap_err().to_string().contains("not a regular file"));
         assert!(refuse_overwriting(&path, &[&path]).is_err());
         assert!(refuse_overwriting(&folder.path().join("new"), &[&path]).is_ok());
+        assert!(refuse_overwriting(Path::new("new"), &[&path]).is_ok());
+        let nowhere = refuse_overwriting(&folder.path().join("no/new"), &[]).unwrap_err().to_string();
+        assert!(nowhere.ends_with("no is no folder: make it first"), "{nowhere}");
         let twin = folder.path().join("twin");
         std::fs::hard_link(&path, &twin).unwrap();
         assert!(refuse_overwriting(&twin, &[&path]).is_err());

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// The file's first row is the south edge (headerless rasters and NumPy arrays)
     #[arg(long)]
     south_up: bool,
-    /// The channel of an EXR, the array of an .npz, or the member of an archive to take
+    /// The channel of a PNG (r, g, b) or EXR, the band of a TIFF, the array of an .npz, or the member of an archive to take
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
     /// Metres of code 0 and of one code step of RGB-coded heights; -10000,0.1 for terrain-rgb when left out
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     /// The part of the source to take, in samples
     #[arg(long, value_name = "X,Y,W,H", value_parser = parse_crop)]
     crop: Option<Crop>,
-    /// A source value that means "no data", beside the format's own: a number, nan, inf or -inf
+    /// A source value that means "no data", beside the format's own: a number, nan (all that is not finite), inf or -inf
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     nodata: Option<f64>,
     /// What becomes of samples without data

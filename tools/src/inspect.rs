@@ -17,7 +17,7 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     /// The terrain file; only its header and directory are read, unless --read is given
     file: PathBuf,
-    /// Read every block, so that damaged ones are found and counted as failed
+    /// Read every block, so that damaged ones are found and counted as failed; exit status 1 where there are any
     #[arg(long)]
     read: bool,
     /// One line a block instead: its place, state, heights, void samples and cells with a hole
@@ -55,7 +55,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         bar.finish_and_clear();
         said.states = states;
         if let Some(e) = first {
-            crate::say(&format!("{}: {e}", args.file.display()));
+            summary::print_summary(&args.file, &file, &said, args.json)?;
+            let count = states.failed;
+            let blocks = if count == 1 { "block is" } else { "blocks are" };
+            return Err(Failure::Check(format!(
+                "{}: {count} {blocks} failed, the first: {e}",
+                args.file.display()
+            )));
         }
     }
     summary::print_summary(&args.file, &file, &said, args.json)

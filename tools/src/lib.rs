@@ -30,7 +30,7 @@ mod world;
 
 pub use failure::Failure;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -127,14 +127,60 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::from(2);
     }
     let text = error.render().to_string();
-    let said: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more information"))
-        .filter(|l| !l.is_empty())
-        .collect();
-    let said = said.join("; ");
-    let said = said.strip_prefix("error: ").unwrap_or(&said);
-    say(&Failure::input(format!("{said}; see highground --help")).to_string());
+    say(&Failure::input(one_line(&text)).to_string());
     ExitCode::from(2)
+}
+
+/// What clap says over several lines as one, with the help that lists what can be said instead.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
+    let said: Vec<&str> = lines
+        .clone()
+        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more information"))
+        .collect();
+    let mut line = String::new();
+    for part in said {
+        // A colon announces a list, whose members follow each other.
+        let glue = match line.as_bytes().last() {
+            None => "",
+            Some(b':') => " ",
+            Some(_) if line.contains(':') && !part.starts_with("tip:") && !part.starts_with('[') => ", ",
+            Some(_) => "; ",
+        };
+        line.push_str(glue);
+        line.push_str(part);
+    }
+    let line = line.strip_prefix("error: ").unwrap_or(&line).to_owned();
+    let known = |name: &&str| Cli::command().find_subcommand(name).is_some();
+    let usage = lines.clone().find_map(|l| l.strip_prefix("Usage: "));
+    let help = match usage.and_then(|u| u.split_whitespace().nth(1)).filter(known) {
+        Some(subcommand) => format!("highground {subcommand} --help"),
+        None => "highground --help".to_owned(),
+    };
+    format!("{line}; see {help}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_the_arguments_is_one_line_that_names_the_subcommand_s_own_help() {
+        let said = |args: &[&str]| match Cli::try_parse_from(args) {
+            Ok(_) => panic!("{args:?} are fine"),
+            Err(e) => one_line(&e.render().to_string()),
+        };
+        assert_eq!(
+            said(&["highground", "import"]),
+            "the following required arguments were not provided: --out <FILE.terrain>, <SOURCE>; see highground import --help"
+        );
+        let wrong = said(&["highground", "cook", "a.ron", "--uot", "b"]);
+        assert!(wrong.starts_with("unexpected argument '--uot' found"), "{wrong}");
+        assert!(wrong.ends_with("; see highground cook --help"), "{wrong}");
+        assert!(said(&["highground", "brew"]).ends_with("; see highground --help"));
+        assert!(
+            said(&["highground", "import", "a", "--out", "b", "--diagonal", "x"])
+                .contains("[possible values: main, anti, checkerboard]")
+        );
+    }
 }

@@ -45,10 +45,38 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             items.extend(textures(path, name, images, args.texture_size)?);
         }
     }
+    if args.out.exists() && !args.out.is_dir() {
+        return Err(Failure::file(&args.out, "is there and is no folder: pass another --out"));
+    }
+    missing_textures(&items)?;
     let roster = pack::write(&RealDisk, &args.out, &items).map_err(Failure::input)?;
     let swept =
         if args.sweep { pack::sweep(&RealDisk, &args.out).map_err(Failure::input)? } else { Vec::new() };
     print(&args.out, &roster, swept.len(), args.json)
+}
+
+/// Says of which terrains the layers name images that will be in the pack in no form.
+fn missing_textures(items: &[Item]) -> Result<(), Failure> {
+    for item in items {
+        let (Role::Payload, Source::File(path)) = (item.role, &item.source) else { continue };
+        let names: Vec<String> = crate::summary::open(path)?
+            .info()
+            .catalogue
+            .layers
+            .iter()
+            .flat_map(|l| l.images.names().map(str::to_owned))
+            .collect();
+        let packed = items.iter().any(|i| i.role == Role::Layers && i.name == item.name);
+        if let (Some(first), false) = (names.first(), packed) {
+            crate::say(&format!(
+                "note: {}: its layers name {} ({first}{}), which are not in the pack: pass --images FOLDER or a .layers file",
+                path.display(),
+                if names.len() == 1 { "an image" } else { "images" },
+                if names.len() == 1 { "" } else { ", …" }
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The textures of a terrain's layers, if it has any.
@@ -65,6 +93,10 @@ fn textures(path: &Path, name: &str, images: &Path, side: u32) -> Result<Option<
 
 /// Checks a pack whole and says what is in it: the answer of `verify` for a folder.
 pub(crate) fn verify(folder: &Path, json: bool) -> Result<(), Failure> {
+    if !folder.join(pack::FILE_NAME).exists() {
+        let message = format!("is no pack: expected a {} in it", pack::FILE_NAME);
+        return Err(Failure::file(folder, message));
+    }
     let pack = pack::open(folder).map_err(Failure::input)?;
     print(folder, &pack.roster, 0, json)
 }

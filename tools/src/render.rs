@@ -131,6 +131,9 @@ struct Picture {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     files::refuse_overwriting(&args.out, &[&args.file])?;
+    if !args.out.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
+        return Err(Failure::file(&args.out, "a picture is a PNG: pass an --out that ends in .png"));
+    }
     let file = summary::open(&args.file)?;
     let frame = match args.what {
         What::States => nodes::whole_blocks(&file, args.max_side),
@@ -145,7 +148,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         crate::say(&format!("{}: {first}{rest}; drawn as unreadable", args.file.display()));
     }
     if !args.json {
-        return Ok(());
+        let [w, h] = picture.page.size;
+        return stdout::print(&format!("{}: {}, {w} x {h} pixels\n", args.out.display(), args.what.name()));
     }
     stdout::print_json(&Rendered {
         what: args.what.name(),

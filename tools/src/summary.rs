@@ -258,7 +258,7 @@ fn table(path: &Path, file: &PayloadFile, s: &Summary) -> String {
             ),
         ),
         ("heights", heights),
-        ("quantum", format!("{} m, rounding at most {} m", s.quantum_m, s.rounding_m)),
+        ("quantum", format!("{} m, rounding at most {}", s.quantum_m, short_metres(s.rounding_m))),
         ("vertical scale", s.vertical_scale.to_string()),
         ("diagonal", s.diagonal.to_owned()),
         ("extent", format!("cells {},{} to {},{}", e.x0, e.z0, e.x1, e.z1)),
@@ -280,6 +280,12 @@ fn table(path: &Path, file: &PayloadFile, s: &Summary) -> String {
     rows.iter().map(|(name, value)| format!("{name:<15}{value}\n")).collect()
 }
 
+/// Metres for people: to a micrometre, rounded up, so that "at most" stays true.
+fn short_metres(m: f64) -> String {
+    let micrometres = (m * 1e6).ceil();
+    if micrometres / 1e6 == m { format!("{m} m") } else { format!("{} m", micrometres / 1e6) }
+}
+
 /// The states that there are.
 fn states(s: States) -> String {
     let named = [
@@ -299,8 +305,10 @@ fn stored(s: &Summary) -> String {
     let sections = s.sections.iter().filter(|s| s.bytes > 0);
     let parts: Vec<String> = sections.map(|s| format!("{} {}", s.name, s.bytes)).collect();
     let packed = match s.compression {
-        Compressed { none, deflate: 0 } => format!("{none} bytes of blocks as they are"),
-        Compressed { none, deflate } => format!("{none} bytes of blocks as they are, {deflate} deflated"),
+        Compressed { none, deflate: 0 } => format!("blocks take {none} bytes, not compressed"),
+        Compressed { none, deflate } => {
+            format!("blocks take {deflate} bytes deflated and {none} not compressed")
+        }
     };
     let levels = if s.levels == 1 { "1 level".to_owned() } else { format!("{} levels", s.levels) };
     if parts.is_empty() {

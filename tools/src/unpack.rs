@@ -2,7 +2,7 @@
 
 use crate::{Failure, files, stdout, summary};
 use highground_game::replay::hex;
-use highground_terrain::folder;
+use highground_terrain::folder::{self, FolderError};
 use highground_terrain::store::BlockSource;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let file = summary::open(&args.terrain)?;
-    let report = folder::unpack(&file, &args.out).map_err(Failure::input)?;
+    let report = folder::unpack(&file, &args.out).map_err(|e| match e {
+        FolderError::Block(e) => Failure::file(&args.terrain, e),
+        e => Failure::input(e),
+    })?;
     if args.json {
         let folder = args.out.display().to_string();
         return stdout::print_json(&json!({
@@ -45,6 +48,6 @@ pub(crate) fn cook(source: &Path, out: &Path, threads: usize, json: bool) -> Res
     }
     files::refuse_overwriting(out, &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
     let notes = folder::cook(source, out, threads).map_err(Failure::input)?;
-    notes.iter().for_each(|note| crate::say(note));
+    notes.iter().for_each(|note| crate::say(&format!("note: {}: {note}", source.display())));
     summary::print(out, json)
 }

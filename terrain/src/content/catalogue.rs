@@ -101,6 +101,15 @@ pub struct LayerImages {
     pub height: Option<String>,
 }
 
+impl LayerImages {
+    /// The images' names, in the order of the fields.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        [&self.albedo, &self.normal, &self.orm, &self.emissive, &self.height]
+            .into_iter()
+            .filter_map(|n| n.as_deref())
+    }
+}
+
 /// What bodies feel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -1,7 +1,6 @@
 //! Pictures that a recipe names: masks, splats, densities. Owns reading them and the hashes of a recipe's files.
 
 use super::CookError;
-use crate::import::ImportError;
 use crate::store::open_regular;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,6 +34,17 @@ impl Images {
     /// A file that the recipe names.
     pub(super) fn path(&self, name: &Path) -> PathBuf {
         self.recipe.parent().unwrap_or(Path::new("")).join(name)
+    }
+
+    /// Whether a file that the recipe names is there.
+    pub(super) fn look_for(&self, name: &Path) -> Result<(), CookError> {
+        let failed = |e: io::Error| self.wrong(name, &format!("cannot be read: {e}"));
+        open_regular(&self.path(name)).map(drop).map_err(failed)
+    }
+
+    /// What is wrong with a file, for whoever wrote the recipe.
+    fn wrong(&self, name: &Path, what: &str) -> CookError {
+        CookError::Rule { path: self.recipe.clone(), message: format!("{}: {what}", name.display()) }
     }
 
     /// The hash of a file's contents; read once.
@@ -83,15 +93,9 @@ impl Images {
         what: &str,
     ) -> Result<Picture, CookError> {
         let path = self.path(name);
-        let source =
-            |message: String| CookError::Import { path: path.clone(), error: ImportError::Source(message) };
-        let broken = |e: png::DecodingError| match e {
-            png::DecodingError::IoError(e) if e.kind() != io::ErrorKind::UnexpectedEof => {
-                CookError::file(&path, e)
-            }
-            e => source(format!("is no whole PNG: {e}")),
-        };
-        let file = open_regular(&path).map_err(|e| CookError::file(&path, e))?;
+        let source = |message: String| self.wrong(name, &message);
+        let broken = |e: png::DecodingError| source(crate::image::refusal(&e));
+        let file = open_regular(&path).map_err(|e| source(format!("cannot be read: {e}")))?;
         let mut decoder = png::Decoder::new(BufReader::new(file));
         decoder.set_transformations(png::Transformations::IDENTITY);
         let mut reader = decoder.read_info().map_err(broken)?;

@@ -60,7 +60,13 @@ fn read_text(path: &Path) -> Result<String, CookError> {
     let failed = |e: std::io::Error| CookError::file(path, e);
     let mut text = String::new();
     let file = open_regular(path).map_err(failed)?;
-    file.take(MAX_RECIPE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    file.take(MAX_RECIPE_BYTES + 1).read_to_string(&mut text).map_err(|e| match e.kind() {
+        std::io::ErrorKind::InvalidData => CookError::Rule {
+            path: path.to_owned(),
+            message: "expected a recipe, a RON text in UTF-8, found other bytes".to_owned(),
+        },
+        _ => failed(e),
+    })?;
     if text.len() as u64 > MAX_RECIPE_BYTES {
         let message = format!("is larger than the {MAX_RECIPE_BYTES} bytes that a recipe may have");
         return Err(CookError::Rule { path: path.to_owned(), message });

@@ -151,6 +151,9 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(text: &str, path: &Path) -> 
         path: path.to_owned(),
         line: e.span.start.line,
         column: e.span.start.col,
-        message: e.code.to_string(),
+        message: match e.code {
+            ron::Error::ExceededRecursionLimit => "is nested too deeply".to_owned(),
+            code => code.to_string(),
+        },
     })
 }

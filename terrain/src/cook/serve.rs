@@ -9,8 +9,8 @@ use super::recipe::{Recipe, parse};
 use super::stage::{Made, Ran, Stages, Told, Watch};
 use crate::config::TerrainConfig;
 use crate::coord::BlockSide;
-use crate::height::{QuantumLog2, VOID};
-use crate::store::{self, Raster, RasterError, TerrainRows, WriteError, WriteOptions, write_payload_with};
+use crate::height::{HEIGHT_LIMIT, QuantumLog2, VOID};
+use crate::store::{self, Raster, TerrainRows, WriteError, WriteOptions, write_payload_with};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -115,8 +115,17 @@ impl Written {
     pub fn parse(text: &str, path: &Path) -> Result<Self, CookError> {
         // A text that is no RON at all is refused here, with its place; what a field should be is said below.
         let head: Head = parse(text, path)?;
-        if head.version.is_none_or(|v| v == 1) {
+        if let Some(1) = head.version {
             return parse(text, path).map(Written::One);
+        }
+        if head.version.is_none() {
+            return parse(text, path).map(Written::One).map_err(|e| match e {
+                CookError::Syntax { path, line, column, message } => {
+                    let message = format!("{message} (read as version 1, since it has no `version: 2`)");
+                    CookError::Syntax { path, line, column, message }
+                }
+                e => e,
+            });
         }
         let world: World = match head.version {
             Some(super::plan::VERSION) => parse(text, path)?,
@@ -125,7 +134,8 @@ impl Written {
                 return Err(CookError::Rule { path: path.to_owned(), message });
             }
         };
-        world.check().map_err(|message| CookError::Rule { path: path.to_owned(), message })?;
+        let rule = |message| CookError::Rule { path: path.to_owned(), message };
+        world.check().and_then(|()| super::dish::check(&world)).map_err(rule)?;
         Ok(Written::Two(Box::new(world)))
     }
 
@@ -195,6 +205,8 @@ pub fn serve(path: &Path, order: &Order<'_>) -> Result<Served, CookError> {
 impl World {
     fn serve(&self, stages: Stages<'_>, images: &Images) -> Result<(Dish, String, f64, Vec<Ran>), CookError> {
         let rule = |e: String| CookError::Rule { path: images.recipe().to_owned(), message: e };
+        // Before anything is made of the others.
+        self.files().iter().try_for_each(|f| images.look_for(f))?;
         let (base, strips, mut told, rounding_m): (Box<dyn TerrainRows + Send>, _, _, _) =
             match (&self.source, self.steps.is_empty()) {
                 (Source::Raster(r), true) => {
@@ -204,7 +216,7 @@ impl World {
                 }
                 _ => {
                     let Made { field, strips, told } = stages.make(&self.source, &self.steps, "", 0)?;
-                    let (raster, rounding_m) = self.round(field).map_err(|e| rule(e.to_string()))?;
+                    let (raster, rounding_m) = self.round(field).map_err(rule)?;
                     (Box::new(raster), strips, told, rounding_m)
                 }
             };
@@ -214,7 +226,7 @@ impl World {
     }
 
     /// Rounds a field to quanta, half up, once.
-    fn round(&self, field: Field) -> Result<(Raster, f64), RasterError> {
+    fn round(&self, field: Field) -> Result<(Raster, f64), String> {
         let k = self.quantum_log2.unwrap_or(QuantumLog2::DEFAULT);
         let config = TerrainConfig {
             quantum: k,
@@ -222,11 +234,11 @@ impl World {
             diagonal: self.diagonal,
             ..TerrainConfig::new(field.size(), field.spacing_256())
         };
-        config.check()?;
+        config.check().map_err(|e| e.to_string())?;
         let width = field.width();
         let mut quanta = vec![VOID; field.metres().len()];
         let rows = quanta.par_chunks_mut(width).zip(field.metres().par_chunks(width)).enumerate();
-        let worst: Result<Vec<f64>, RasterError> = rows
+        let worst: Result<Vec<f64>, String> = rows
             .map(|(z, (quanta, metres))| {
                 let mut worst = 0.0f64;
                 for (x, (q, &m)) in
@@ -234,8 +246,11 @@ impl World {
                 {
                     let m = m * self.vertical_scale;
                     let Some(height) = k.from_metres(m) else {
-                        let quanta = (m * k.per_metre() as f64) as i64;
-                        return Err(RasterError::Height { x: x as i32, z: z as i32, quanta });
+                        return Err(format!(
+                            "the height of sample ({x}, {z}), {m:?} m, does not fit below ±{} m (2^24 quanta of {} m): clamp or scale it, or take a smaller quantum_log2",
+                            k.to_metres(HEIGHT_LIMIT),
+                            k.metres()
+                        ));
                     };
                     *q = height.0;
                     worst = worst.max((k.to_metres(height.0) - m).abs());

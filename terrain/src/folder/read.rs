@@ -63,9 +63,29 @@ pub(super) fn read(folder: &Path) -> Result<Found, FolderError> {
     check_size(&path, &meaning, &there)?;
     let mut reader = Reader { folder, meaning: &meaning, inexact_m: 0.0, notes: Vec::new() };
     let raster = reader.raster(&there)?;
-    let (inexact_m, notes) = (reader.inexact_m, reader.notes);
+    let (inexact_m, mut notes) = (reader.inexact_m, reader.notes);
+    notes.extend(strangers(folder, &meaning)?);
     raster.check().map_err(|error| FolderError::Terrain { path: folder.to_owned(), error })?;
     Ok(Found { meaning, raster, inexact_m, origin, notes })
+}
+
+/// Images that are neither a layer of a world folder nor named by one of its layers: what is misspelt would otherwise be
+/// left out in silence.
+fn strangers(folder: &Path, meaning: &Meaning) -> Result<Vec<String>, FolderError> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(io_at(folder))? {
+        let name = entry.map_err(io_at(folder))?.file_name();
+        names.extend(name.into_string().ok().filter(|n| n.to_ascii_lowercase().ends_with(".png")));
+    }
+    names.sort();
+    let layers = || Layer::all().into_iter();
+    let known = |name: &str| {
+        layers().any(|l| Picture::Of(l).file_name() == name)
+            || [Layer::Heights, Layer::Water].into_iter().any(|l| Picture::Low(l).file_name() == name)
+            || meaning.catalogue.layers.iter().any(|l| l.images.names().any(|n| n == name))
+    };
+    names.retain(|n| !known(n));
+    Ok(names.iter().map(|n| format!("{n}: is no layer of a world folder and was not used")).collect())
 }
 
 fn exists(folder: &Path, picture: Picture) -> bool {

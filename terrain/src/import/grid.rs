@@ -118,7 +118,7 @@ impl Grid {
         (0..self.height()).map(|z| self.row(z).filter(|&i| self.voids.get(i)).count() as u64).sum()
     }
 
-    /// Makes every sample of a value void.
+    /// Makes every sample of a value void; NaN stands for all that is not finite.
     ///
     /// # Errors
     /// A value that no sample of this type can have.
@@ -148,10 +148,10 @@ impl Grid {
             }
             // The decimal may be written with more digits than single precision has.
             Samples::F32(v) => {
-                mark_where(&mut self.voids, v, |&v| v == nodata as f32 || v.is_nan() && nodata.is_nan());
+                mark_where(&mut self.voids, v, |&v| v == nodata as f32 || !v.is_finite() && nodata.is_nan());
             }
             Samples::F64(v) => {
-                mark_where(&mut self.voids, v, |&v| v == nodata || v.is_nan() && nodata.is_nan());
+                mark_where(&mut self.voids, v, |&v| v == nodata || !v.is_finite() && nodata.is_nan());
             }
         }
         Ok(())
@@ -174,9 +174,10 @@ impl Grid {
                 f64::INFINITY => ("infinite", "inf"),
                 _ => ("minus infinity", "-inf"),
             };
+            let all = if value.is_nan() { "" } else { ", or --nodata nan for all that is not finite" };
             let [x, z] = self.source_sample((i % self.whole[0] as usize) as u32 - self.crop.x, z);
             return Err(ImportError::source(format!(
-                "expected finite heights, found sample ({x}, {z}) to be {name}: pass --nodata {option} to take such samples as no data"
+                "expected finite heights, found sample ({x}, {z}) to be {name}: pass --nodata {option} to take such samples as no data{all}"
             )));
         }
         Ok(())

@@ -195,13 +195,18 @@ pub fn rows_of(opened: Opened, name: &str, options: &ImportOptions) -> Result<Im
     } else if source.nodata.is_none() {
         for (value, n) in grid.suspects() {
             notes.push(format!(
-                "{n} samples are exactly {value}: pass --nodata {value} if that means no data"
+                "{n} {} exactly {value}: pass --nodata {value} if that means no data",
+                if n == 1 { "sample is" } else { "samples are" }
             ));
         }
     }
     grid.refuse_odd()?;
     let nodata_samples = grid.voids();
+    if nodata_samples == u64::from(grid.width()) * u64::from(grid.height()) {
+        notes.push("every sample is void: there will be no ground".to_owned());
+    }
     grid.apply(options.voids)?;
+    notes.extend(unused_georeference(source.place, &grid, options));
     let place = place(source.place, &grid, options)?;
     // Every size is checked before heights are made.
     let samples = place.squares.as_ref().map_or([grid.width(), grid.height()], Squares::samples);
@@ -274,6 +279,17 @@ fn place(place: Place, grid: &Grid, options: &ImportOptions) -> Result<Standing,
     }
     let squares = Squares::new(steps_m, grid.crop())?;
     Ok(Standing { spacing_256: squares.spacing_256(), squares: Some(squares), steps_m: Some(steps_m) })
+}
+
+/// Says what a file's own georeference would have made of samples that are taken one to one at another spacing.
+fn unused_georeference(place: Place, grid: &Grid, options: &ImportOptions) -> Option<String> {
+    let (asked, Ok(Some([x, z]))) = (options.spacing_m?, georef::steps_m(place, grid.crop())) else {
+        return None;
+    };
+    let differs = |own: f64| (own - asked).abs() > 0.01 * asked;
+    (differs(x) || differs(z)).then(|| {
+        format!("its own georeference puts samples {x:.1} m and {z:.1} m apart (x, z): not used, they are taken {asked} m apart")
+    })
 }
 
 /// Metres between samples as a count of 1/256 m.

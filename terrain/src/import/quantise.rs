@@ -281,8 +281,14 @@ fn misfit(grid: &Grid, raw: f64, metres: f64, k: QuantumLog2) -> ImportError {
 fn misfit_at(what: &str, x: u32, z: u32, raw: f64, metres: f64, k: QuantumLog2) -> ImportError {
     let limit = k.to_metres(HEIGHT_LIMIT);
     ImportError::source(format!(
-        "{what} ({x}, {z}) holds {raw:?}, a height of {metres:?} m, which does not fit below ±{limit} m (2^24 quanta of {} m): pass --nodata {raw:?} where that value means no data, else a smaller --vertical-scale or --quantum-log2",
-        k.metres()
+        "{what} ({x}, {z}) holds {raw:?}, a height of {metres:?} m, which does not fit below ±{limit} m (2^24 quanta of {} m): pass --nodata {raw:?} where that value means no data, else {}a smaller --vertical-scale or --quantum-log2",
+        k.metres(),
+        // Only floating-point values are metres of themselves.
+        if raw.abs() < limit && raw != metres {
+            "no --min and --max where values are metres already, or "
+        } else {
+            ""
+        }
     ))
 }
 

@@ -117,7 +117,8 @@ fn size_of(input: &Input, ask: &Ask, sample: u64) -> Result<[u32; 2], ImportErro
         let expected = u64::from(w) * u64::from(h) * sample;
         if expected != bytes {
             return Err(ImportError::usage(format!(
-                "expected {expected} bytes for {w}x{h} {bits}-bit samples, found {bytes}: truncated, or pass another --size or --format"
+                "expected {expected} bytes for {w}x{h} {bits}-bit samples, found {bytes}: {}pass another --size or --format",
+                if bytes < expected { "truncated, or " } else { "" }
             )));
         }
         return Ok(size);

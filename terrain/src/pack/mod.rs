@@ -228,7 +228,12 @@ pub fn open(folder: &Path) -> Result<Pack, PackError> {
         }
         let (hash, _) = hash_file(&path)?;
         if hash.to_hex().as_str() != o.file {
-            let found = format!("the {} {:?}: its bytes hash to {}", o.role.name(), o.name, hash.to_hex());
+            let found = format!(
+                "the {} {:?} is damaged: expected bytes that hash to its name, found {}",
+                o.role.name(),
+                o.name,
+                hash.to_hex()
+            );
             return Err(wrong(&path, found));
         }
         blobs.push((o.role, o.name.as_str(), Blob::File(path)));

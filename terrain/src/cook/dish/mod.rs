@@ -24,6 +24,11 @@ use crate::surface::Triangle;
 use rayon::prelude::*;
 use std::ops::Range;
 
+/// Refuses content that no terrain could have, before anything is made.
+pub(super) fn check(world: &World) -> Result<(), String> {
+    planes::catalogue(world, &[])?.check().map_err(|e| e.to_string())
+}
+
 /// A terrain on demand.
 pub(super) struct Dish {
     base: Box<dyn TerrainRows + Send>,

@@ -3,7 +3,7 @@
 use crate::config::TerrainConfig;
 use crate::cook::error::CookError;
 use crate::cook::image::Images;
-use crate::cook::plan::Region;
+use crate::cook::plan::{Region, inside};
 use crate::coord::{CellPos, LATTICE_PER_M};
 use crate::surface::Triangle;
 use std::ops::Range;
@@ -94,13 +94,7 @@ fn in_polygon(points: &[[i64; 2]], [px, pz]: [i64; 2]) -> bool {
 
 impl Cut<'_> {
     fn cells(&mut self, [x, z]: [u32; 2], [w, h]: [u32; 2], bits: u8) -> Result<(), String> {
-        let [cw, ch] = self.config.cells().map(|c| c as u32);
-        let fits = |from: u32, n: u32, all: u32| n > 0 && from.checked_add(n).is_some_and(|end| end <= all);
-        if !fits(x, w, cw) || !fits(z, h, ch) {
-            return Err(format!(
-                "expected a rectangle inside the {cw}x{ch} cells of the terrain, found {w}x{h} from ({x}, {z})"
-            ));
-        }
+        inside([x, z], [w, h], self.config.cells().map(|c| c as u32))?;
         for z in z..z + h {
             let row = z as usize * self.width;
             self.bits[row + x as usize..row + (x + w) as usize].iter_mut().for_each(|b| *b |= bits);

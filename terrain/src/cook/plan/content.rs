@@ -253,6 +253,18 @@ impl Region {
     }
 }
 
+/// Refuses a rectangle that is not inside the cells of the terrain.
+pub(crate) fn inside([x, z]: [u32; 2], [w, h]: [u32; 2], cells: [u32; 2]) -> Result<(), String> {
+    let fits = |from: u32, n: u32, all: u32| n > 0 && from.checked_add(n).is_some_and(|end| end <= all);
+    if fits(x, w, cells[0]) && fits(z, h, cells[1]) {
+        return Ok(());
+    }
+    let [cw, ch] = cells;
+    Err(format!(
+        "expected a rectangle inside the {cw}x{ch} cells of the terrain, found {w}x{h} from ({x}, {z})"
+    ))
+}
+
 fn check_regions(what: &str, regions: &[Region]) -> Result<(), String> {
     if regions.len() > MAX_REGIONS {
         return Err(format!("{what}: expected at most {MAX_REGIONS} regions, found {}", regions.len()));
@@ -328,6 +340,29 @@ impl World {
             .map_err(|e| format!("{what}, density {i}: {e}"))?;
         }
         self.water.map_or(Ok(()), |w| within("water level_m", w.level_m, -1e7, 1e7))
+    }
+
+    /// Refuses what lies beside a map of so many samples.
+    pub(super) fn check_places(&self, samples: [u32; 2]) -> Result<(), String> {
+        let cells = samples.map(|n| n.saturating_sub(1));
+        if let Some(e) = self.extent {
+            inside([e.x, e.z], [e.w, e.h], cells).map_err(|m| format!("extent: {m}"))?;
+        }
+        let lists = [("holes".to_owned(), &self.holes), ("physical_holes".to_owned(), &self.physical_holes)];
+        let materials = self.materials.iter().enumerate();
+        let lists =
+            lists.into_iter().chain(materials.map(|(i, m)| (format!("materials[{i}].regions"), &m.regions)));
+        for (what, regions) in lists {
+            for (i, region) in regions.iter().enumerate() {
+                match *region {
+                    Region::Cells { x, z, w, h } => inside([x, z], [w, h], cells),
+                    Region::Half { x, z, .. } => inside([x, z], [1, 1], cells),
+                    Region::Circle { .. } | Region::Polygon(_) | Region::Image(_) => Ok(()),
+                }
+                .map_err(|e| format!("{what}[{i}]: {e}"))?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn content_files(&self, out: &mut Vec<PathBuf>) {

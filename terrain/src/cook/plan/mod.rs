@@ -5,9 +5,10 @@
 mod content;
 mod source;
 
+pub(super) use content::inside;
 pub use content::{Density, Foliage, LayerRule, Material, Objects, Region, Rule, Splat, User, Water};
-pub(super) use source::spacing;
 pub use source::{Chain, How, Mask, Mosaic, RasterSource, Seams, Source, Step};
+pub(super) use source::{crop_inside, spacing};
 
 use super::recipe::{Extent, main_diagonal, one, side_32};
 use crate::config::Diagonal;
@@ -115,7 +116,12 @@ impl World {
             return Err(format!("paint_per_cell: expected 1, 2 or 4, found {}", self.paint_per_cell));
         }
         source::check_chain(&self.source, &self.steps, "")?;
-        self.check_content()
+        self.check_content()?;
+        source::painted(&self.source, &self.steps, "", &|name| self.layer_id(name).map(drop))?;
+        match source::size(&self.source, &self.steps, "")? {
+            Some(samples) => self.check_places(samples),
+            None => Ok(()),
+        }
     }
 
     /// Every file that the recipe names, relative to its folder, in the order of the text, each once.

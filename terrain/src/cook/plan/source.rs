@@ -350,6 +350,76 @@ fn count_sources(source: &Source, steps: &[Step], count: &mut usize) {
     }
 }
 
+/// Columns and rows of a source after its steps, where its text alone tells; refuses a crop beside it.
+pub(super) fn size(source: &Source, steps: &[Step], at: &str) -> Result<Option<[u32; 2]>, String> {
+    let mut size = match source {
+        Source::Level { size, .. } | Source::Noise { size, .. } => Some([size.0, size.1]),
+        Source::Chain(c) => self::size(&c.source, &c.steps, &format!("{at}source."))?,
+        Source::Raster(_) | Source::Mosaic(_) => None,
+    };
+    for (i, step) in steps.iter().enumerate() {
+        match step {
+            Step::Crop { x, z, w, h } => {
+                if let Some(all) = size {
+                    crop_inside(all, [*x, *z], [*w, *h])
+                        .map_err(|e| format!("{at}steps[{i}] ({}): {e}", step.name()))?;
+                }
+                size = Some([*w, *h]);
+            }
+            Step::Resample { .. } => size = None,
+            Step::Blend { over, .. } => {
+                self::size(&over.source, &over.steps, &format!("{at}steps[{i}].over."))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(size)
+}
+
+/// Refuses a rectangle of samples that is not inside a field.
+pub(crate) fn crop_inside(all: [u32; 2], [x, z]: [u32; 2], [w, h]: [u32; 2]) -> Result<(), String> {
+    let fits = |from: u32, n: u32, all: u32| from.checked_add(n).is_some_and(|end| end <= all);
+    if fits(x, w, all[0]) && fits(z, h, all[1]) {
+        return Ok(());
+    }
+    Err(format!("expected a part of the {}x{} samples, found {w}x{h} from ({x}, {z})", all[0], all[1]))
+}
+
+/// Checks the names of layers that roads and rivers paint.
+pub(super) fn painted(
+    source: &Source,
+    steps: &[Step],
+    at: &str,
+    known: &impl Fn(&str) -> Result<(), String>,
+) -> Result<(), String> {
+    match source {
+        Source::Mosaic(m) => {
+            for (z, row) in m.tiles.iter().enumerate() {
+                for (x, tile) in row.iter().enumerate() {
+                    painted(tile, &[], &format!("{at}source.tiles[{z}][{x}]."), known)?;
+                }
+            }
+        }
+        Source::Chain(c) => painted(&c.source, &c.steps, &format!("{at}source."), known)?,
+        Source::Raster(_) | Source::Level { .. } | Source::Noise { .. } => {}
+    }
+    for (i, step) in steps.iter().enumerate() {
+        let (name, paint) = match step {
+            Step::Road(r) => (&r.name, &r.paint),
+            Step::River(r) => (&r.name, &r.paint),
+            Step::Blend { over, .. } => {
+                painted(&over.source, &over.steps, &format!("{at}steps[{i}].over."), known)?;
+                continue;
+            }
+            _ => continue,
+        };
+        if let Some(paint) = paint {
+            known(&paint.layer).map_err(|e| format!("{at}steps[{i}] ({name}): paint: {e}"))?;
+        }
+    }
+    Ok(())
+}
+
 /// Collects the files of a source and its steps.
 pub(super) fn files(source: &Source, steps: &[Step], out: &mut Vec<PathBuf>) {
     match source {

@@ -72,7 +72,10 @@ pub(super) struct Stages<'a> {
 
 impl<'a> Stages<'a> {
     pub(super) fn new(images: &'a Images, cache: Option<&Path>, watch: Watch<'a>) -> Result<Self, CookError> {
-        let cache = cache.map(Cache::open).transpose().map_err(|(path, e)| CookError::file(&path, e))?;
+        let cache = cache.map(Cache::open).transpose().map_err(|(path, e)| CookError::Rule {
+            path,
+            message: format!("cannot be a folder of stages: {e}"),
+        })?;
         Ok(Self { images, watch, cache, ran: RefCell::default() })
     }
 

@@ -124,13 +124,19 @@ impl Joined {
     fn add(&mut self, tile: &Field, at: [u32; 2], seams: Seams) -> Result<[u32; 2], String> {
         if tile.size() != self.tile || tile.spacing_256() != self.field.spacing_256() {
             return Err(format!(
-                "expected a tile of {}x{} samples, {} m apart, like the first, found {}x{}, {} m apart",
+                "expected a tile of {}x{} samples, {} m apart, like the first, found {}x{}, {} m apart{}",
                 self.tile[0],
                 self.tile[1],
                 self.field.spacing_m(),
                 tile.size()[0],
                 tile.size()[1],
-                tile.spacing_m()
+                tile.spacing_m(),
+                // Degrees become metres at each tile's own latitude.
+                if tile.spacing_256() == self.field.spacing_256() {
+                    ""
+                } else {
+                    ": give every tile the same spacing_m, so that samples are taken one to one"
+                }
             ));
         }
         if seams == Seams::Average && self.counts.is_empty() {

@@ -95,10 +95,39 @@ impl Stages<'_> {
         let path = self.images.path(&r.path);
         import_rows(&path, options).map_err(|error| match error {
             // What to pass is the recipe's to say, for this file.
-            ImportError::Usage(message) => self.rule(format!("{}: {message}", r.path.display())),
-            error => CookError::Import { path, error },
+            ImportError::Usage(message) | ImportError::Source(message) => {
+                self.rule(format!("{}: {}", r.path.display(), in_fields(&message)))
+            }
+            error => self.rule(format!("{}: {error}", r.path.display())),
         })
     }
+}
+
+/// An importer's advice in a recipe's words: its flags are fields here.
+fn in_fields(message: &str) -> String {
+    const WORDS: [(&str, &str); 19] = [
+        ("--spacing METRES", "spacing_m"),
+        ("--spacing", "spacing_m"),
+        ("--size WxH", "size: (W, H)"),
+        ("--size", "size"),
+        ("--min", "min_m"),
+        ("--max", "max_m"),
+        ("--channel NAME", "channel"),
+        ("--channel", "channel"),
+        ("--crop X,Y,W,H", "crop"),
+        ("--crop", "crop"),
+        ("--byte-order", "big_endian"),
+        ("--quantum-log2", "quantum_log2"),
+        ("--vertical-scale", "vertical_scale"),
+        ("--south-up", "south_up"),
+        ("--signed", "signed"),
+        ("--format", "format:"),
+        ("--nodata", "nodata:"),
+        ("--voids", "voids:"),
+        ("--rgb", "rgb"),
+    ];
+    let said = WORDS.into_iter().fold(message.to_owned(), |m, (flag, field)| m.replace(flag, field));
+    said.replace("pass ", "give ")
 }
 
 fn told(rows: &ImportedRows) -> Told {

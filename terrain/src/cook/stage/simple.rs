@@ -3,7 +3,7 @@
 use super::{Made, Stages};
 use crate::cook::error::CookError;
 use crate::cook::field::Field;
-use crate::cook::plan::Step;
+use crate::cook::plan::{Step, crop_inside};
 use crate::cook::spline::Strip;
 use rayon::prelude::*;
 
@@ -71,11 +71,7 @@ pub(super) fn move_strips(strips: &mut [Strip], dx: f64, dz: f64) {
 }
 
 fn crop(field: &Field, [x, z]: [u32; 2], [w, h]: [u32; 2]) -> Result<Field, String> {
-    let [fw, fh] = field.size();
-    let fits = |from: u32, n: u32, all: u32| from.checked_add(n).is_some_and(|end| end <= all);
-    if !fits(x, w, fw) || !fits(z, h, fh) {
-        return Err(format!("expected a part of the {fw}x{fh} samples, found {w}x{h} from ({x}, {z})"));
-    }
+    crop_inside(field.size(), [x, z], [w, h])?;
     let mut out = Vec::with_capacity(w as usize * h as usize);
     for row in field.metres().chunks_exact(field.width()).skip(z as usize).take(h as usize) {
         out.extend_from_slice(&row[x as usize..(x + w) as usize]);
