@@ -90,9 +90,10 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Whether a file's name is one that [`replace`] gives to its temporary files.
-pub(crate) fn is_temporary(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(".tmp")
+/// The name of the file that a temporary file of [`replace`] is for, where a name is one of these.
+pub(crate) fn temporary_of(name: &str) -> Option<&str> {
+    let (of, process) = name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?;
+    process.bytes().all(|b| b.is_ascii_digit()).then_some(of)
 }
 
 /// Makes or replaces a file: `write` fills a temporary one, which is flushed and renamed into place. After a power cut

@@ -8,7 +8,7 @@ use highground_terrain::content::{
 };
 use highground_terrain::coord::{BlockSide, CellRect};
 use highground_terrain::disk::{Disk, DiskFile, RealDisk};
-use highground_terrain::folder::{Knobs, World, load, unpack};
+use highground_terrain::folder::{self, Knobs, World, load, unpack};
 use highground_terrain::format::digest::of_raster;
 use highground_terrain::height::{QuantumLog2, VOID};
 use highground_terrain::kernel::weights::LayerKind;
@@ -519,4 +519,57 @@ proptest! {
         World::new(raster.clone(), BlockSide::S128).save(&folder).unwrap();
         prop_assert_eq!(of_raster(&load(&folder).unwrap().raster), of_raster(&raster));
     }
+}
+
+#[test]
+fn what_an_unpack_that_was_killed_left_behind_does_not_block_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let (terrain, folder) = (dir.path().join("a.terrain"), dir.path().join("a"));
+    let raster = full(Diagonal::Main, 1, 900, 5);
+    write(&raster, BlockSide::S32, &terrain);
+    fs::create_dir(&folder).unwrap();
+    for leftover in ["heightmap.png.new", "terrain.ron.new", ".save.ron.77.tmp"] {
+        fs::write(folder.join(leftover), "half").unwrap();
+    }
+    let file = PayloadFile::open(&terrain).unwrap();
+    folder::unpack(&file, &folder).unwrap();
+    assert!(!folder.join("terrain.ron.new").exists());
+    assert_eq!(folder::load(&folder).unwrap().raster, raster);
+    // What may be somebody's own does.
+    let other = dir.path().join("b");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("mine.png.new"), "mine").unwrap();
+    assert!(folder::unpack(&file, &other).is_err());
+}
+
+#[cfg(unix)]
+#[test]
+fn two_that_save_into_one_folder_do_not_mix() {
+    let dir = tempfile::tempdir().unwrap();
+    let (terrain, folder) = (dir.path().join("a.terrain"), dir.path().join("a"));
+    write(&full(Diagonal::Main, 1, 900, 5), BlockSide::S32, &terrain);
+    fs::create_dir(&folder).unwrap();
+    let held = fs::File::open(&folder).unwrap();
+    held.try_lock().unwrap();
+    let file = PayloadFile::open(&terrain).unwrap();
+    let error = folder::unpack(&file, &folder).unwrap_err().to_string();
+    assert!(error.contains("another program is saving here"), "{error}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    held.unlock().unwrap();
+    folder::unpack(&file, &folder).unwrap();
+}
+
+#[test]
+fn a_misspelt_image_is_said_and_an_image_of_a_layer_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(
+        dir.path().join("terrain.ron"),
+        "(samples: (3, 3), spacing_m: 1, layers: [(name: \"a\", images: (albedo: \"rock.png\"))])",
+    )
+    .unwrap();
+    for name in ["heightmap .png", "rock.png", "notes.txt"] {
+        fs::write(dir.path().join(name), "x").unwrap();
+    }
+    let notes = folder::load(dir.path()).unwrap().notes;
+    assert_eq!(notes, ["heightmap .png: is no layer of a world folder and was not used"]);
 }

@@ -257,12 +257,18 @@ fn what_an_older_pack_alone_had_is_swept_and_nothing_else() {
     let new = write(&RealDisk, &folder, &items(dir.path(), 2)).unwrap();
     fs::write(folder.join("notes.txt"), "mine").unwrap();
     fs::write(folder.join(".pack.ron.77.tmp"), "half").unwrap();
+    // Somebody's own, whatever they are called.
+    fs::write(folder.join(".notes.tmp"), "mine").unwrap();
+    fs::write(folder.join("c".repeat(64)), "mine").unwrap();
+    fs::create_dir(folder.join("b".repeat(64))).unwrap();
     let mut expected: Vec<String> = old.objects.iter().map(|o| o.file.clone()).collect();
     expected.push(".pack.ron.77.tmp".into());
     expected.sort();
     assert_eq!(sweep(&RealDisk, &folder).unwrap(), expected);
     assert_eq!(open(&folder).unwrap().roster, new);
-    assert!(folder.join("notes.txt").exists());
+    for own in ["notes.txt".to_owned(), ".notes.tmp".into(), "c".repeat(64), "b".repeat(64)] {
+        assert!(folder.join(&own).exists(), "{own}");
+    }
     fs::write(folder.join("pack.ron"), "(").unwrap();
     let before = fs::read_dir(&folder).unwrap().count();
     assert!(sweep(&RealDisk, &folder).is_err());
@@ -398,4 +404,23 @@ fn the_command_unpacks_cooks_packs_and_verifies() {
     fs::write(&object, bytes).unwrap();
     let error = run(&["verify".as_ref(), &pack, "--json".as_ref()]).unwrap_err();
     assert!(error.contains("hash to") && error.lines().count() == 1, "{error}");
+}
+
+#[test]
+fn a_sidecar_and_textures_longer_than_they_can_be_are_refused_before_they_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    for (role, expected) in
+        [(Role::Visibility, "is larger than the"), (Role::Layers, "bytes of layer textures, found 3145728")]
+    {
+        let mut all = items(dir.path(), 1);
+        let item = all.iter_mut().find(|i| i.role == role).unwrap();
+        let Source::Bytes(bytes) = &item.source else { unreachable!() };
+        let long = dir.path().join(format!("long.{}", role.name()));
+        fs::write(&long, bytes).unwrap();
+        // A hole in the file: it takes no room on the disk, but would in memory.
+        fs::OpenOptions::new().write(true).open(&long).unwrap().set_len(3 << 20).unwrap();
+        item.source = Source::File(long);
+        let error = write(&RealDisk, &dir.path().join("pack"), &all).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }

@@ -621,3 +621,67 @@ fn the_golden_of_version_2_loads_and_is_what_is_written() {
     };
     assert_eq!(raw(&anew), raw(&path));
 }
+
+/// The entry of a section in a head of version 2: where in the file.
+fn entry_of(bytes: &[u8], code: u16) -> usize {
+    let head = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    let found = |at: &usize| u16::from_le_bytes([bytes[*at], bytes[at + 1]]) == code;
+    (256..head - 32).step_by(64).find(found).expect("the section is there")
+}
+
+#[test]
+fn a_skip_section_that_promises_gigabytes_of_a_sparse_file_is_refused_by_its_length() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sparse.terrain");
+    write(&full(), BlockSide::S32, &path);
+    let good = fs::read(&path).unwrap();
+    let (head, length) = (u32::from_le_bytes(good[12..16].try_into().unwrap()) as usize, 60u64 << 30);
+    let mut bytes = good.clone();
+    let entry = entry_of(&good, 4);
+    // At the end of the file, which grows by as much: nothing of it is on the disk.
+    let total = good.len() as u64 + length;
+    bytes[16..24].copy_from_slice(&total.to_le_bytes());
+    bytes[entry + 16..entry + 24].copy_from_slice(&(good.len() as u64).to_le_bytes());
+    bytes[entry + 24..entry + 32].copy_from_slice(&length.to_le_bytes());
+    let sum = blake3::hash(&bytes[..head - 32]);
+    bytes[head - 32..head].copy_from_slice(sum.as_bytes());
+    fs::write(&path, &bytes).unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(total).unwrap();
+    let file = PayloadFile::open(&path).expect("the head is in order");
+    let error = file.skip_nodes().unwrap_err().to_string();
+    assert!(error.contains("skip section: expected at most"), "{error}");
+    assert!(verify(&path).is_err());
+}
+
+#[test]
+fn a_directory_whose_pages_are_one_and_the_same_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("shared.terrain");
+    let raster = Raster::from_heights(TerrainConfig::new([600, 600], 256), vec![0; 360_000]);
+    write(&raster, BlockSide::S32, &path);
+    let mut bytes = fs::read(&path).unwrap();
+    let entry = entry_of(&bytes, 5);
+    let u64_at = |b: &[u8], at: usize| u64::from_le_bytes(b[at..at + 8].try_into().unwrap()) as usize;
+    let (root, length) = (u64_at(&bytes, entry + 16), u64_at(&bytes, entry + 24));
+    assert!(length > 32 + 2 * 32, "there are pages to share");
+    let first = bytes[root..root + 32].to_vec();
+    bytes[root + 32..root + 64].copy_from_slice(&first);
+    let sum = *blake3::hash(&bytes[root..root + length - 32]).as_bytes();
+    bytes[root + length - 32..root + length].copy_from_slice(&sum);
+    let sum = *blake3::hash(&bytes[root..root + length]).as_bytes();
+    bytes[entry + 32..entry + 64].copy_from_slice(&sum);
+    fs::write(&path, &bytes).unwrap();
+    forge(&path, 0, &bytes[..8]);
+    let error = PayloadFile::open(&path).unwrap_err().to_string();
+    assert!(error.contains("a page of its own"), "{error}");
+}
+
+#[test]
+fn a_payload_that_keeps_control_of_no_layers_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("none.terrain");
+    let raster = Raster::from_heights(TerrainConfig::new([40, 40], 256), vec![0; 1600]);
+    let options = WriteOptions { control: Some(0.5), ..WriteOptions::new(BlockSide::S32, ORIGIN, 0.0) };
+    write_payload(&raster, &options, &path).unwrap();
+    verify(&path).unwrap();
+}

@@ -726,3 +726,60 @@ fn what_was_done_to_sources_is_said_on_stderr() {
     let said = String::from_utf8(run.stderr).unwrap();
     assert!(run.status.success() && said.contains("note: ") && said.contains('3'), "{said}");
 }
+
+/// A Terrain3D region with painted holes.
+#[test]
+fn a_source_s_own_holes_survive_steps_crops_mosaics_and_resampling() {
+    let Some(data) = shared_data("terrain3d-demo") else { return };
+    let kitchen = Kitchen::new();
+    fs::copy(data.join("terrain3d_00_00.res"), kitchen.path("r.res")).unwrap();
+    let source = "Raster(path: \"r.res\", spacing_m: 1)";
+    let cook = |text: String| kitchen.serve(&text).unwrap().collect();
+    let plain = cook(format!("(version: 2, source: {source})"));
+    let holes = |raster: &Raster| -> Vec<(usize, usize)> {
+        let width = raster.config.samples[0] as usize - 1;
+        let gone = raster.mask.iter().enumerate().filter(|(_, m)| **m == 0);
+        gone.map(|(i, _)| (i % width, i / width)).collect()
+    };
+    let expected = holes(&plain);
+    assert!(expected.len() > 100, "{}", expected.len());
+    let step = cook(format!("(version: 2, source: {source}, steps: [Offset(0)])"));
+    assert_eq!(holes(&step), expected);
+    let (x, z) = expected[expected.len() / 2];
+    let (x, z) = (x.saturating_sub(5), z.saturating_sub(5));
+    let cropped =
+        cook(format!("(version: 2, source: {source}, steps: [Crop(x: {x}, z: {z}, w: 20, h: 20)])"));
+    let inside = expected.iter().filter(|c| (x..x + 19).contains(&c.0) && (z..z + 19).contains(&c.1));
+    assert_eq!(holes(&cropped), inside.map(|c| (c.0 - x, c.1 - z)).collect::<Vec<_>>());
+    let level = "Level(size: (20, 20), spacing_m: 1, height_m: 0)";
+    let part = format!("Chain(source: {source}, steps: [Crop(x: {x}, z: {z}, w: 20, h: 20)])");
+    let joined = cook(format!("(version: 2, source: Mosaic(tiles: [[{level}, {part}]], seams: first))"));
+    assert_eq!(holes(&joined), holes(&cropped).iter().map(|c| (c.0 + 19, c.1)).collect::<Vec<_>>());
+    let finer =
+        cook(format!("(version: 2, source: Chain(source: {part}), steps: [Resample(spacing_m: 0.5)])"));
+    let fine: Vec<(usize, usize)> = holes(&cropped)
+        .iter()
+        .flat_map(|&(x, z)| [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(a, b)| (2 * x + a, 2 * z + b)))
+        .collect();
+    let mut fine = fine;
+    fine.sort_by_key(|c| (c.1, c.0));
+    assert_eq!(holes(&finer), fine);
+    // Kept and found again.
+    let cache = kitchen.path("cache");
+    for _ in 0..2 {
+        let order = Order { cache: Some(&cache), ..Order::default() };
+        let text = format!("(version: 2, source: {source}, steps: [Resample(spacing_m: 1), Offset(0)])");
+        assert_eq!(holes(&kitchen.serve_with(&text, &order).unwrap().collect()), expected);
+    }
+}
+
+#[test]
+fn a_recipe_that_keeps_control_of_no_layers_gives_a_file_that_verifies() {
+    let kitchen = Kitchen::new();
+    let served = kitchen
+        .serve("(version: 2, source: Level(size: (40, 40), spacing_m: 1, height_m: 3), keep: (control: 0.5))")
+        .unwrap();
+    let out = kitchen.path("w.terrain");
+    served.write(&out, &|_, _, _| ()).unwrap();
+    verify(&out).unwrap();
+}

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// The 16-bit samples of a headerless raster are signed metres, not levels from 0 to 65535
     #[arg(long)]
     signed: bool,
-    /// The file's first row is the south edge (headerless rasters and NumPy arrays)
+    /// The file's first row is the south edge (headerless rasters, NumPy arrays and images without a georeference)
     #[arg(long)]
     south_up: bool,
     /// The channel of a PNG (r, g, b) or EXR, the band of a TIFF, the array of an .npz, or the member of an archive to take

@@ -277,7 +277,14 @@ fn table(path: &Path, file: &PayloadFile, s: &Summary) -> String {
             ),
         ),
     ];
-    rows.iter().map(|(name, value)| format!("{name:<15}{value}\n")).collect()
+    // Names come from files; a terminal must not obey them.
+    let plain = |value: &str| -> String {
+        value
+            .chars()
+            .flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] })
+            .collect()
+    };
+    rows.iter().map(|(name, value)| format!("{name:<15}{}\n", plain(value))).collect()
 }
 
 /// Metres for people: to a micrometre, rounded up, so that "at most" stays true.

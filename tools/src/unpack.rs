@@ -46,6 +46,18 @@ pub(crate) fn cook(source: &Path, out: &Path, threads: usize, json: bool) -> Res
     for entry in std::fs::read_dir(source).map_err(failed)? {
         inputs.push(entry.map_err(failed)?.path());
     }
+    let inside = out
+        .parent()
+        .and_then(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p }.canonicalize().ok());
+    if inside.is_some()
+        && inside == source.canonicalize().ok()
+        && out.extension().is_none_or(|e| e != "terrain")
+    {
+        return Err(Failure::file(
+            out,
+            "lies in the world folder itself: pass an --out that ends in .terrain or lies elsewhere",
+        ));
+    }
     files::refuse_overwriting(out, &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
     let notes = folder::cook(source, out, threads).map_err(Failure::input)?;
     notes.iter().for_each(|note| crate::say(&format!("note: {}: {note}", source.display())));

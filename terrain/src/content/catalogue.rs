@@ -337,7 +337,7 @@ impl Catalogue {
             }
         }
         if let Some(w) = &self.water {
-            number("water", w.max_depth_m, 1e-3, 1e5)?;
+            number("water max_depth_m", w.max_depth_m, 1e-3, 1e5)?;
         }
         Ok(())
     }

@@ -215,11 +215,17 @@ impl World {
                     (Box::new(rows), Vec::new(), told, rounding_m)
                 }
                 _ => {
-                    let Made { field, strips, told } = stages.make(&self.source, &self.steps, "", 0)?;
-                    let (raster, rounding_m) = self.round(field).map_err(rule)?;
+                    let Made { field, holes, strips, told } =
+                        stages.make(&self.source, &self.steps, "", 0)?;
+                    let (mut raster, rounding_m) = self.round(field).map_err(rule)?;
+                    let width = raster.config.samples[0] as usize - 1;
+                    holes.iter().for_each(|c| raster.mask[c[1] as usize * width + c[0] as usize] = 0);
                     (Box::new(raster), strips, told, rounding_m)
                 }
             };
+        if !base.catalogue().layers.is_empty() && !self.layers.is_empty() {
+            told.notes.push("the source's own layers were not taken: the recipe has others".to_owned());
+        }
         let dish = Dish::new(base, self, &strips, images, &mut told.notes)?;
         let origin = origin(images.recipe(), &told);
         Ok((dish, origin, rounding_m, stages.ran()))

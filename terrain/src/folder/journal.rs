@@ -6,10 +6,11 @@
 
 use super::error::{FolderError, io_at, rule};
 use super::layer::Picture;
-use crate::disk::{Disk, replace};
+use crate::disk::{Disk, replace, temporary_of};
 use crate::store::open_regular;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,35 @@ pub(super) const KNOBS: &str = "terrain.ron";
 pub(super) const ORIGIN: &str = "origin.json";
 const JOURNAL: &str = "save.ron";
 const MAX_JOURNAL_BYTES: u64 = 1 << 16;
+
+/// Holds a folder against other savers for as long as it lives; the operating system lets go of it with the process, so
+/// that one that was killed blocks nobody. Where folders cannot be locked it holds nothing.
+#[derive(Debug)]
+pub(super) struct Lock(#[expect(dead_code, reason = "held, not read")] Option<File>);
+
+impl Lock {
+    pub(super) fn take(folder: &Path) -> Result<Self, FolderError> {
+        let Ok(file) = File::open(folder) else { return Ok(Self(None)) };
+        match file.try_lock() {
+            Ok(()) => Ok(Self(Some(file))),
+            Err(TryLockError::WouldBlock) => {
+                Err(rule(folder, "another program is saving here: try again when it is through"))
+            }
+            Err(TryLockError::Error(_)) => Ok(Self(None)),
+        }
+    }
+}
+
+/// Whether a save was stopped after it counted.
+pub(super) fn is_pending(folder: &Path) -> bool {
+    folder.join(JOURNAL).exists()
+}
+
+/// Whether a file is what a save that never counted left behind.
+pub(super) fn is_leftover(name: &str) -> bool {
+    let staged = name.strip_suffix(".new").is_some_and(|n| known().contains(n));
+    staged || temporary_of(name) == Some(JOURNAL)
+}
 
 /// What a save does.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

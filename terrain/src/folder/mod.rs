@@ -114,8 +114,9 @@ pub fn cook(folder: &Path, out: &Path, threads: usize) -> Result<Vec<String>, Fo
 /// # Errors
 /// A folder that is not empty, a block that cannot be read, or what the operating system says.
 pub fn unpack(file: &PayloadFile, folder: &Path) -> Result<Report, FolderError> {
-    save::refuse_used(folder)?;
     read::create(folder)?;
+    let lock = journal::Lock::take(folder)?;
+    save::refuse_used(folder)?;
     let kinds = payload_kinds(file);
     let info = file.info();
     let source = Source {
@@ -132,7 +133,7 @@ pub fn unpack(file: &PayloadFile, folder: &Path) -> Result<Report, FolderError> 
         origin: info.origin.clone(),
         bands: &|| Box::new(PayloadBands::new(file, &kinds)),
     };
-    save::save(&RealDisk, folder, source, None).map(|(_, report)| report)
+    save::save_locked(&RealDisk, folder, source, None, &lock).map(|(_, report)| report)
 }
 
 /// A terrain that is edited and kept in a folder.

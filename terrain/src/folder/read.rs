@@ -37,7 +37,10 @@ pub(super) struct Found {
 }
 
 pub(super) fn read(folder: &Path) -> Result<Found, FolderError> {
-    journal::recover(&RealDisk, folder)?;
+    if journal::is_pending(folder) {
+        let _lock = journal::Lock::take(folder)?;
+        journal::recover(&RealDisk, folder)?;
+    }
     let path = folder.join(KNOBS);
     let Some(text) = journal::read_text(&path, MAX_KNOBS_BYTES)? else {
         return Err(rule(&path, "is not there: a world folder needs one; see docs/authoring.md"));

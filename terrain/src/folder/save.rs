@@ -55,10 +55,21 @@ pub(super) struct Source<'a> {
 pub(super) fn save(
     disk: &dyn Disk,
     folder: &Path,
-    mut source: Source<'_>,
+    source: Source<'_>,
     before: Option<&Saved>,
 ) -> Result<(Saved, Report), FolderError> {
     std::fs::create_dir_all(folder).map_err(io_at(folder))?;
+    save_locked(disk, folder, source, before, &journal::Lock::take(folder)?)
+}
+
+/// As [`save`], to a folder that is there and held.
+pub(super) fn save_locked(
+    disk: &dyn Disk,
+    folder: &Path,
+    mut source: Source<'_>,
+    before: Option<&Saved>,
+    _held: &journal::Lock,
+) -> Result<(Saved, Report), FolderError> {
     let recovered = journal::recover(disk, folder)?;
     // A save that was stopped has changed what was known.
     let before = before.filter(|_| !recovered);
@@ -280,9 +291,15 @@ pub(super) fn refuse_used(folder: &Path) -> Result<(), FolderError> {
     match std::fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(FolderError::Io { path: folder.to_owned(), error }),
-        Ok(mut entries) => match entries.next() {
-            None => Ok(()),
-            Some(_) => Err(rule(folder, "is not empty: name a folder that is not there or is empty")),
-        },
+        Ok(entries) => {
+            for entry in entries {
+                let name = entry.map_err(io_at(folder))?.file_name();
+                // What was stopped before it counted never was.
+                if !name.to_str().is_some_and(journal::is_leftover) {
+                    return Err(rule(folder, "is not empty: name a folder that is not there or is empty"));
+                }
+            }
+            Ok(())
+        }
     }
 }

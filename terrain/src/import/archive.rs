@@ -1,7 +1,7 @@
 //! Zip archives with one source inside.
 
 use super::source::Input;
-use super::{ImportError, SourceFormat, detect, file_name, hgt};
+use super::{ImportError, SourceFormat, detect, file_name, hgt, raw};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use zip::CompressionMethod;
@@ -25,6 +25,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) name: Option<&'a str>,
     /// Whether `--spacing` was given.
     pub(crate) spacing_given: bool,
+    /// The size that was asked for.
+    pub(crate) size: Option<[u32; 2]>,
 }
 
 /// Unpacks the only member that is a source, or the one that is asked for.
@@ -97,6 +99,15 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, wanted: Wanted<'_>) -> Result
     )))
 }
 
+fn raw_bits(format: Option<SourceFormat>) -> Option<u64> {
+    match format? {
+        SourceFormat::Raw8 => Some(8),
+        SourceFormat::Raw16 => Some(16),
+        SourceFormat::Raw32 => Some(32),
+        _ => None,
+    }
+}
+
 fn unpack<R: Read + Seek>(
     archive: &mut ZipArchive<R>,
     index: usize,
@@ -125,6 +136,10 @@ fn unpack<R: Read + Seek>(
     // A tile's size says at once whether it can be one.
     if wanted.format.or(detect::by_extension(Path::new(&name))) == Some(SourceFormat::Hgt) {
         hgt::check_bytes(claimed, wanted.spacing_given)?;
+    }
+    // So does a headerless raster's.
+    if let Some(bits) = raw_bits(wanted.format.or(detect::by_extension(Path::new(&name)))) {
+        raw::check_bytes(claimed, wanted.size, bits)?;
     }
     let member = archive.by_index(index).map_err(|e| damaged(&e))?;
     let mut bytes = Vec::new();

@@ -67,6 +67,16 @@ impl ImportedRows {
         })
     }
 
+    /// Cells (column, row) that the source itself says are holes, whatever their heights; by rows.
+    pub(crate) fn removed_cells(&self) -> Vec<[u32; 2]> {
+        if self.hole_cells.is_empty() {
+            return Vec::new();
+        }
+        let [w, h] = self.config.samples.map(|n| n - 1);
+        let row = |z: u32| (0..w).filter(move |&x| self.is_removed(x, z)).map(move |x| [x, z]);
+        (0..h).flat_map(row).collect()
+    }
+
     fn mask_row(&self, z: u32, out: &mut [u8]) {
         let w = self.config.samples[0];
         let voids: [Vec<bool>; 2] = [z, z + 1].map(|z| (0..w).map(|x| self.is_void(x, z)).collect());

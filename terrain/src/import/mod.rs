@@ -140,6 +140,7 @@ pub fn open_input(mut input: Input, options: &ImportOptions) -> Result<Opened, I
             format: options.format,
             name: options.channel.as_deref(),
             spacing_given: options.spacing_m.is_some(),
+            size: options.size,
         };
         let outer = std::mem::take(&mut input.name);
         input = archive::only_source(&mut input, wanted)?;

@@ -111,8 +111,16 @@ fn samples_in(size: [u32; 2]) -> usize {
 
 /// Columns and rows of a file with samples of so many bytes.
 fn size_of(input: &Input, ask: &Ask, sample: u64) -> Result<[u32; 2], ImportError> {
-    let (bytes, bits) = (input.len, sample * 8);
-    if let Some([w, h]) = ask.size {
+    check_bytes(input.len, ask.size, sample * 8)
+}
+
+/// Columns and rows of so many bytes of samples of so many bits.
+///
+/// # Errors
+/// A length that does not suit the size asked for, or is no square; more samples than are imported.
+pub(crate) fn check_bytes(bytes: u64, asked: Option<[u32; 2]>, bits: u64) -> Result<[u32; 2], ImportError> {
+    let sample = bits / 8;
+    if let Some([w, h]) = asked {
         let size = check_size("a raster", u64::from(w), u64::from(h))?;
         let expected = u64::from(w) * u64::from(h) * sample;
         if expected != bytes {

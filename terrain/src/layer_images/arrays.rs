@@ -138,6 +138,36 @@ impl LayerArrays {
     pub fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
         let wrong =
             |at, field, expected: String, found: String| Err(FormatError::new(at, field, expected, found));
+        let Head { side, layers, set } = Head::read(bytes)?;
+        let array = array_bytes(side, layers);
+        let body = array * u64::from(set.count_ones());
+        let there = (bytes.len() - PREFIX_BYTES) as u64;
+        if there != body {
+            return wrong(64, "body", format!("{body} bytes"), format!("{there} (truncated?)"));
+        }
+        let found = checksum(bytes);
+        if found != bytes[32..64] {
+            return wrong(32, "checksum", format!("{:02x?}", &bytes[32..64]), format!("{found:02x?}"));
+        }
+        // The whole body is in memory, so an array fits.
+        let mut rest = bytes[PREFIX_BYTES..].chunks_exact(array as usize);
+        let mut next =
+            |kind: Kind| if set >> kind as u32 & 1 == 1 { rest.next().map(<[u8]>::to_vec) } else { None };
+        Ok(Self { side, layers, arrays: Kind::ALL.map(&mut next) })
+    }
+}
+
+/// What the first bytes say.
+struct Head {
+    side: u32,
+    layers: u32,
+    set: u32,
+}
+
+impl Head {
+    fn read(bytes: &[u8]) -> Result<Self, FormatError> {
+        let wrong =
+            |at, field, expected: String, found: String| Err(FormatError::new(at, field, expected, found));
         if bytes.len() < PREFIX_BYTES {
             let found = format!("{} bytes (truncated?)", bytes.len());
             return wrong(0, "file", format!("at least {PREFIX_BYTES} bytes"), found);
@@ -160,25 +190,21 @@ impl LayerArrays {
             return wrong(20, "arrays", "a set of bits 0 to 3".into(), format!("{set:#x}"));
         }
         let said = u64::from(number(24)) | u64::from(number(28)) << 32;
-        let array = array_bytes(side, layers);
-        let body = array * u64::from(set.count_ones());
+        let body = array_bytes(side, layers) * u64::from(set.count_ones());
         if said != body {
             return wrong(24, "body length", format!("{body} bytes"), said.to_string());
         }
-        let there = (bytes.len() - PREFIX_BYTES) as u64;
-        if there != body {
-            return wrong(64, "body", format!("{body} bytes"), format!("{there} (truncated?)"));
-        }
-        let found = checksum(bytes);
-        if found != bytes[32..64] {
-            return wrong(32, "checksum", format!("{:02x?}", &bytes[32..64]), format!("{found:02x?}"));
-        }
-        // The whole body is in memory, so an array fits.
-        let mut rest = bytes[PREFIX_BYTES..].chunks_exact(array as usize);
-        let mut next =
-            |kind: Kind| if set >> kind as u32 & 1 == 1 { rest.next().map(<[u8]>::to_vec) } else { None };
-        Ok(Self { side, layers, arrays: Kind::ALL.map(&mut next) })
+        Ok(Self { side, layers, set })
     }
+}
+
+/// How many bytes a file is that begins with these.
+///
+/// # Errors
+/// A beginning that no file can have.
+pub fn stated_bytes(prefix: &[u8]) -> Result<u64, FormatError> {
+    let Head { side, layers, set } = Head::read(prefix)?;
+    Ok(PREFIX_BYTES as u64 + array_bytes(side, layers) * u64::from(set.count_ones()))
 }
 
 /// blake3 of all but the checksum itself.

@@ -13,7 +13,7 @@ mod roster;
 pub use roster::{Entry, FILE_NAME, MAX_OBJECTS, Role, Roster, VERSION};
 
 use crate::content::Layer;
-use crate::disk::{Disk, is_temporary, replace};
+use crate::disk::{Disk, replace, temporary_of};
 use crate::format::sidecar::{self, Sidecar};
 use crate::layer_images::{self, LayerArrays};
 use crate::store::{BlockSource, PayloadFile, VerifyError, open_regular, verify};
@@ -243,6 +243,7 @@ pub fn open(folder: &Path) -> Result<Pack, PackError> {
 }
 
 /// Removes objects and leftovers that the roster does not name. Gives their names. Not while the pack is being written.
+/// Only what packing made: files whose bytes hash to their names, and temporary files of these and of the roster.
 ///
 /// # Errors
 /// A roster that is wrong: then nothing is removed; or what the operating system says.
@@ -251,11 +252,21 @@ pub fn sweep(disk: &dyn Disk, folder: &Path) -> Result<Vec<String>, PackError> {
     let named: BTreeSet<&str> = roster.objects.iter().map(|o| o.file.as_str()).collect();
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(io_at(folder))? {
-        let name = entry.map_err(io_at(folder))?.file_name();
-        names.extend(name.into_string().ok().filter(|n| {
-            // Only what packing makes: anything else is somebody's own.
-            (roster::is_object(n) || is_temporary(n)) && !named.contains(n.as_str())
-        }));
+        let entry = entry.map_err(io_at(folder))?;
+        let is_file = entry.file_type().map_err(io_at(&entry.path()))?.is_file();
+        let Some(name) =
+            entry.file_name().into_string().ok().filter(|n| is_file && !named.contains(n.as_str()))
+        else {
+            continue;
+        };
+        let ours = |of: &str| roster::is_object(of) || of == FILE_NAME;
+        if roster::is_object(&name) {
+            if hash_file(&entry.path())?.0.to_hex().as_str() == name {
+                names.push(name);
+            }
+        } else if temporary_of(&name).is_some_and(ours) {
+            names.push(name);
+        }
     }
     names.sort();
     for name in &names {
@@ -273,6 +284,26 @@ enum Blob<'a> {
 }
 
 impl Blob<'_> {
+    fn length(&self, path: &Path) -> Result<u64, PackError> {
+        match self {
+            Blob::Bytes(bytes) => Ok(bytes.len() as u64),
+            Blob::File(file) => Ok(std::fs::metadata(file).map_err(io_at(path))?.len()),
+        }
+    }
+
+    /// How long layer textures say they are.
+    fn stated(&self, path: &Path) -> Result<u64, PackError> {
+        let mut prefix = Vec::new();
+        match self {
+            Blob::Bytes(bytes) => prefix.extend(bytes.iter().take(layer_images::PREFIX_BYTES)),
+            Blob::File(file) => {
+                let file = open_regular(file).map_err(io_at(path))?;
+                file.take(layer_images::PREFIX_BYTES as u64).read_to_end(&mut prefix).map_err(io_at(path))?;
+            }
+        }
+        layer_images::stated_bytes(&prefix).map_err(|e| wrong(path, e))
+    }
+
     /// All of them, at most `limit`.
     fn read(&self, limit: u64) -> Result<Vec<u8>, PackError> {
         match self {
@@ -327,12 +358,19 @@ fn admit(blobs: Vec<(Role, &str, Blob<'_>)>, folder: &Path) -> Result<Admitted, 
         };
         match role {
             Role::Visibility => {
-                let bytes = blob.read(MAX_BLOB_BYTES)?;
                 let payload = &terrain.payload;
+                let bytes = blob.read(sidecar::most_bytes(payload.config()))?;
                 let sidecar = Sidecar::decode_for(&bytes, payload.config(), &payload.digest());
                 terrain.visibility = Some(sidecar.map_err(|e| wrong(&path, e))?);
             }
             Role::Layers => {
+                let (length, stated) = (blob.length(&path)?, blob.stated(&path)?);
+                if length != stated {
+                    return Err(wrong(
+                        &path,
+                        format!("expected {stated} bytes of layer textures, found {length}"),
+                    ));
+                }
                 let bytes = blob.read(MAX_BLOB_BYTES)?;
                 let arrays = LayerArrays::decode(&bytes).map_err(|e| wrong(&path, e))?;
                 let layers: &[Layer] = &terrain.payload.info().catalogue.layers;

@@ -44,7 +44,7 @@ pub enum RasterError {
     },
     /// A height does not fit.
     #[error(
-        "the height of sample ({x}, {z}), {quanta} quanta, does not fit below ±2^24 quanta; ask for clamping, a smaller vertical scale or a smaller k"
+        "the height of sample ({x}, {z}), {quanta} quanta, does not fit below ±2^24 quanta; take a smaller vertical scale or a smaller k"
     )]
     Height {
         /// Column.

@@ -19,20 +19,18 @@ impl Temporary {
     /// # Errors
     /// A target that is no regular file, and what the operating system says.
     pub(crate) fn beside(path: &Path) -> io::Result<Self> {
-        let real = path.canonicalize();
+        let real = path.canonicalize().or_else(|_| beyond_link(path));
         let path = real.as_deref().unwrap_or(path);
         if path.exists() && !path.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is there and not a regular file"));
         }
         let target = path.to_owned();
-        let Some(name) = path.file_name() else {
+        if path.file_name().is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"));
-        };
+        }
         for attempt in 0..100 {
-            let mut own = std::ffi::OsString::from(".");
-            own.push(name);
-            own.push(format!(".{}-{attempt}.tmp", std::process::id()));
-            let path = path.with_file_name(own);
+            // A name of its own: the target's may be as long as names can be.
+            let path = path.with_file_name(format!(".highground-{}-{attempt}.tmp", std::process::id()));
             match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
                 Ok(file) => return Ok(Self { file, path, target, keep: false }),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
@@ -53,6 +51,20 @@ impl Temporary {
         self.keep = true;
         sync_folder(&self.target)
     }
+}
+
+/// Where a link leads to nothing yet: there the file will be.
+fn beyond_link(path: &Path) -> io::Result<PathBuf> {
+    let mut at = path.to_owned();
+    // Links may lead to links, but not for ever.
+    for _ in 0..40 {
+        match fs::read_link(&at) {
+            Ok(next) => at = at.parent().unwrap_or(Path::new("")).join(next),
+            Err(_) if at != path => return Ok(at),
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::Error::other("too many links"))
 }
 
 impl Drop for Temporary {

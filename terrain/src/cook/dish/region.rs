@@ -6,6 +6,7 @@ use crate::cook::image::Images;
 use crate::cook::plan::{Region, inside};
 use crate::coord::{CellPos, LATTICE_PER_M};
 use crate::surface::Triangle;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Which triangles lie in any of the regions: two bits a cell, one byte each; `None` without regions.
@@ -41,16 +42,7 @@ pub(super) fn removed(
             }
             Region::Polygon(points) => {
                 let points: Vec<[i64; 2]> = points.iter().map(|p| [thirds(p.0), thirds(p.1)]).collect();
-                let (xs, zs) = (points.iter().map(|p| p[0]), points.iter().map(|p| p[1]));
-                let low = |v: &mut dyn Iterator<Item = i64>| v.min().unwrap_or(0);
-                let high = |v: &mut dyn Iterator<Item = i64>| v.max().unwrap_or(0);
-                let bounds = [
-                    low(&mut xs.clone()),
-                    low(&mut zs.clone()),
-                    high(&mut xs.clone()),
-                    high(&mut zs.clone()),
-                ];
-                cut.inside(bounds, |p| in_polygon(&points, p));
+                cut.polygon(&points);
             }
             Region::Image(path) => {
                 let (which, pixels) = images.grey(path, &[config.samples.map(|n| n - 1), config.samples])?;
@@ -76,20 +68,22 @@ fn thirds(m: f64) -> i64 {
     3 * (m * LATTICE_PER_M as f64 + 0.5).floor() as i64
 }
 
-/// By the even-odd rule; a point on an edge belongs to one of its sides.
-fn in_polygon(points: &[[i64; 2]], [px, pz]: [i64; 2]) -> bool {
-    let mut inside = false;
+/// Where the edges of a polygon toggle the inside of a level line, sorted: a point (x, z) is inside, by the even-odd rule,
+/// when an odd number of them are greater than x. A point on an edge belongs to one of its sides.
+fn crossings(points: &[[i64; 2]], z: i64, out: &mut Vec<i128>) {
+    out.clear();
     let mut before = points[points.len() - 1];
     for &here in points {
         let ([ax, az], [bx, bz]) = (before, here);
-        if (az > pz) != (bz > pz) {
-            // Which side of the edge, seen upwards.
-            let side = i128::from(bx - ax) * i128::from(pz - az) - i128::from(px - ax) * i128::from(bz - az);
-            inside ^= (side > 0) == (bz > az) && side != 0;
+        if (az > z) != (bz > z) {
+            // x < ax + (bx − ax) · (z − az) / (bz − az), of whole x: below the next whole number from there up.
+            let (num, den) = (i128::from(bx - ax) * i128::from(z - az), i128::from(bz - az));
+            let (num, den) = if den < 0 { (-num, -den) } else { (num, den) };
+            out.push(i128::from(ax) - (-num).div_euclid(den));
         }
         before = here;
     }
-    inside
+    out.sort_unstable();
 }
 
 impl Cut<'_> {
@@ -125,6 +119,40 @@ impl Cut<'_> {
                 }
             }
         }
+    }
+
+    /// Takes triangles whose centroids are in a polygon, row by row.
+    fn polygon(&mut self, points: &[[i64; 2]]) {
+        let third = self.config.spacing_lattice();
+        let range = |axis: usize, n: usize| -> Range<usize> {
+            let of = || points.iter().map(|p| p[axis]);
+            let (low, high) = (of().min().unwrap_or(0), of().max().unwrap_or(0));
+            let clamp = |v: i64| v.clamp(0, n as i64) as usize;
+            clamp(low.div_euclid(3 * third))..clamp(high.div_euclid(3 * third) + 1)
+        };
+        let (columns, rows) = (range(0, self.width), range(1, self.bits.len() / self.width));
+        let (diagonal, width) = (self.config.diagonal, self.width);
+        let lines = self.bits.par_chunks_mut(width).enumerate().skip(rows.start).take(rows.len());
+        lines.for_each_init(
+            || [Vec::new(), Vec::new()],
+            |toggles, (z, line)| {
+                // Centroids lie a third and two thirds down a row.
+                for (part, toggles) in (1..).zip(toggles.iter_mut()) {
+                    crossings(points, (3 * z as i64 + part) * third, toggles);
+                }
+                for x in columns.clone() {
+                    let anti = diagonal.is_anti(CellPos::new(x as i32, z as i32));
+                    for triangle in Triangle::BOTH {
+                        let corners = triangle.corners(anti);
+                        let sum = corners.iter().fold((0, 0), |s, c| (s.0 + i64::from(c.0), s.1 + c.1));
+                        let toggles = &toggles[sum.1 as usize - 1];
+                        let px = i128::from((3 * x as i64 + sum.0) * third);
+                        let greater = toggles.len() - toggles.partition_point(|&t| t <= px);
+                        line[x] |= u8::from(greater % 2 == 1) << triangle.index();
+                    }
+                }
+            },
+        );
     }
 
     /// Takes every triangle that touches a sample whose pixel counts.

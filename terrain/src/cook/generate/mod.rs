@@ -68,7 +68,11 @@ impl Terraces {
 
 /// Refuses a number outside a closed range, NaN included.
 pub(crate) fn within(what: &str, v: f64, from: f64, to: f64) -> Result<(), String> {
-    if v >= from && v <= to { Ok(()) } else { Err(format!("{what} must be from {from} to {to}, found {v}")) }
+    if v >= from && v <= to {
+        Ok(())
+    } else {
+        Err(format!("{what} must be from {from} to {to}, found {}", short(v)))
+    }
 }
 
 /// Refuses a number that is not positive, or beyond a limit.
@@ -76,8 +80,13 @@ pub(crate) fn positive(what: &str, v: f64, to: f64) -> Result<(), String> {
     if v > 0.0 && v <= to {
         Ok(())
     } else {
-        Err(format!("{what} must be positive and at most {to}, found {v}"))
+        Err(format!("{what} must be positive and at most {to}, found {}", short(v)))
     }
+}
+
+/// A number as it is written, but without hundreds of zeros.
+fn short(v: f64) -> String {
+    if v == 0.0 || (1e-5..1e16).contains(&v.abs()) { v.to_string() } else { format!("{v:?}") }
 }
 
 fn check_iterations(n: u32) -> Result<(), String> {

@@ -107,6 +107,18 @@ pub struct Strip {
     pub level: Option<Profile>,
 }
 
+impl Strip {
+    /// Whether it is one that carving could have made.
+    pub(crate) fn is_sound(&self) -> bool {
+        let finite = |v: &f64| v.is_finite();
+        let line = self.points.len() >= 2 && self.points.iter().flatten().all(finite);
+        let profile = |p: &Profile| {
+            p.step_m > 0.0 && p.step_m.is_finite() && p.heights_m.len() >= 2 && p.heights_m.iter().all(finite)
+        };
+        line && self.width_m > 0.0 && self.width_m.is_finite() && self.level.as_ref().is_none_or(profile)
+    }
+}
+
 /// Heights along a line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {

@@ -37,6 +37,9 @@ impl Stages<'_> {
             // The image was read above.
             (Mask::Image(_), None) => 0.0,
         });
+        made.holes.extend(other.holes);
+        made.holes.sort_unstable_by_key(|c| (c[1], c[0]));
+        made.holes.dedup();
         made.strips.extend(other.strips);
         made.told.join(other.told);
         Ok(())

@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 8] = b"HGSTAGE1";
+const MAGIC: &[u8; 8] = b"HGSTAGE2";
 
 /// Magic, columns, rows, spacing, bytes of the record.
 const HEAD: usize = 8 + 4 * 4;
@@ -24,6 +24,7 @@ const SUM: usize = 32;
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Record {
+    holes: Vec<[u32; 2]>,
     strips: Vec<Strip>,
     told: Told,
 }
@@ -71,7 +72,13 @@ impl Cache {
         let record: Record = serde_json::from_slice(&text).ok()?;
         let field = Field::new(size, spacing, metres);
         field.check().ok()?;
-        Some(Made { field, strips: record.strips, told: record.told })
+        // A sum that is right does not make it a stage of ours.
+        let on_map = |c: &[u32; 2]| c[0] < size[0] - 1 && c[1] < size[1] - 1;
+        let sorted = record.holes.is_sorted_by_key(|c| (c[1], c[0]));
+        if !sorted || !record.holes.iter().all(on_map) || !record.strips.iter().all(Strip::is_sound) {
+            return None;
+        }
+        Some(Made { field, holes: record.holes, strips: record.strips, told: record.told })
     }
 
     /// Keeps a stage; readers see the whole of it or nothing.
@@ -101,7 +108,8 @@ fn read_metres(file: &mut impl Read, samples: usize, sum: &mut blake3::Hasher) -
 }
 
 fn write_to(path: &Path, made: &Made) -> io::Result<()> {
-    let text = serde_json::to_vec(&Record { strips: made.strips.clone(), told: made.told.clone() })?;
+    let (holes, strips, told) = (made.holes.clone(), made.strips.clone(), made.told.clone());
+    let text = serde_json::to_vec(&Record { holes, strips, told })?;
     let record = u32::try_from(text.len()).ok().filter(|&n| n <= MAX_RECORD);
     let Some(record) = record else {
         return Err(io::Error::other("the stage's record is too large to keep"));

@@ -42,6 +42,8 @@ pub struct Ran {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Made {
     pub(super) field: Field,
+    /// Cells without surface (column, row) that a source brought with it, sorted by row.
+    pub(super) holes: Vec<[u32; 2]>,
     pub(super) strips: Vec<Strip>,
     pub(super) told: Told,
 }
@@ -204,7 +206,9 @@ impl<'a> Stages<'a> {
         (self.watch)(name, 1, 1);
         self.ran.borrow_mut().push(Ran { stage: name.to_owned(), cached });
         if let (Some(cache), false) = (cache, cached) {
-            cache.write(key, &made).map_err(|(path, e)| CookError::file(&path, e))?;
+            cache
+                .write(key, &made)
+                .map_err(|(path, e)| CookError::Rule { path, message: format!("cannot be written: {e}") })?;
         }
         Ok(made)
     }
@@ -224,7 +228,7 @@ fn is_costly(step: &Step) -> bool {
 }
 
 fn plain(field: Field) -> Made {
-    Made { field, strips: Vec::new(), told: Told::default() }
+    Made { field, holes: Vec::new(), strips: Vec::new(), told: Told::default() }
 }
 
 fn field_bytes(size: [u32; 2]) -> u64 {
@@ -239,7 +243,7 @@ fn text(part: &impl std::fmt::Debug) -> String {
 
 fn hashed(words: &str, keys: &[Key]) -> Key {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(b"highground stage 1\0");
+    hasher.update(b"highground stage 2\0");
     hasher.update(&(words.len() as u64).to_le_bytes());
     hasher.update(words.as_bytes());
     for key in keys {

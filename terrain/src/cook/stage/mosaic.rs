@@ -22,7 +22,7 @@ struct Differences {
 impl Stages<'_> {
     pub(super) fn mosaic(&self, m: &Mosaic, at: &str, held: u64) -> Result<Made, CookError> {
         let mut whole: Option<Joined> = None;
-        let (mut strips, mut told) = (Vec::new(), Told::default());
+        let (mut holes, mut strips, mut told) = (Vec::new(), Vec::new(), Told::default());
         for (row, tiles) in m.tiles.iter().enumerate() {
             for (column, tile) in tiles.iter().enumerate() {
                 let name = format!("{at}.tiles[{row}][{column}]");
@@ -43,6 +43,7 @@ impl Stages<'_> {
                 let mut own = made.strips;
                 move_strips(&mut own, f64::from(place[0]) * s, f64::from(place[1]) * s);
                 strips.extend(own);
+                holes.extend(made.holes.iter().map(|c| [c[0] + place[0], c[1] + place[1]]));
                 told.join(made.told);
             }
         }
@@ -56,7 +57,8 @@ impl Stages<'_> {
             }
             told.notes.push(format!("mosaic: {message}"));
         }
-        Ok(Made { field: joined.finish(m.seams), strips, told })
+        holes.sort_unstable_by_key(|c| (c[1], c[0]));
+        Ok(Made { field: joined.finish(m.seams), holes, strips, told })
     }
 
     fn mosaic_size(&self, tile: [u32; 2], m: &Mosaic, at: &str) -> Result<[u32; 2], CookError> {

@@ -66,7 +66,14 @@ impl Stages<'_> {
             rows = self.kept_in_file(r, &options)?;
             found = self.field(&rows, at, held)?;
         }
-        Ok(Made { field: found.0, strips: Vec::new(), told: told(&rows) })
+        let mut told = told(&rows);
+        if !rows.catalogue().layers.is_empty() {
+            told.notes.push(format!(
+                "{at}: the layers painted in {} were not taken: only a recipe of this source alone, without steps or layers of its own, keeps them",
+                r.path.display()
+            ));
+        }
+        Ok(Made { field: found.0, holes: rows.removed_cells(), strips: Vec::new(), told })
     }
 
     /// All heights, and the largest |q| among them.

@@ -6,6 +6,7 @@ use crate::cook::field::Field;
 use crate::cook::plan::{Step, crop_inside};
 use crate::cook::spline::Strip;
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 
 impl Stages<'_> {
     /// Does one step; `held` bytes are in use beside the field itself.
@@ -18,6 +19,8 @@ impl Stages<'_> {
                 let own = super::field_bytes(made.field.size());
                 self.admit(at, [*w, *h], held + own)?;
                 made.field = crop(&made.field, [*x, *z], [*w, *h]).map_err(rule)?;
+                made.holes.retain(|c| (*x..x + w - 1).contains(&c[0]) && (*z..z + h - 1).contains(&c[1]));
+                made.holes.iter_mut().for_each(|c| *c = [c[0] - x, c[1] - z]);
                 let s = made.field.spacing_m();
                 move_strips(&mut made.strips, -f64::from(*x) * s, -f64::from(*z) * s);
             }
@@ -35,7 +38,9 @@ impl Stages<'_> {
                 let spacing = self.spacing(*spacing_m)?;
                 let size = resampled_size(&made.field, spacing).map_err(rule)?;
                 self.admit(at, size, held + super::field_bytes(made.field.size()))?;
+                let old = made.field.spacing_256();
                 made.field = resample(&made.field, size, spacing);
+                made.holes = resampled_holes(&made.holes, size, old, spacing);
             }
             Step::Thermal(t) => t.apply(&mut made.field, &watch).map_err(rule)?,
             Step::Hydraulic(h) => h.apply(&mut made.field, &watch).map_err(rule)?,
@@ -98,6 +103,21 @@ fn resample(field: &Field, size: [u32; 2], spacing_256: u32) -> Field {
         }
     });
     out
+}
+
+/// Holes on another lattice: a cell is one when the cell under its middle was.
+fn resampled_holes(holes: &[[u32; 2]], size: [u32; 2], from_256: u32, to_256: u32) -> Vec<[u32; 2]> {
+    if holes.is_empty() {
+        return Vec::new();
+    }
+    let old: BTreeSet<[u32; 2]> = holes.iter().copied().collect();
+    // The middle of cell x is at (2x + 1) · to / 2.
+    let under = |x: u32| ((2 * u64::from(x) + 1) * u64::from(to_256) / (2 * u64::from(from_256))) as u32;
+    let rows = (0..size[1] - 1).into_par_iter().map(|z| {
+        let cells = (0..size[0] - 1).filter(|&x| old.contains(&[under(x), under(z)]));
+        cells.map(|x| [x, z]).collect::<Vec<_>>()
+    });
+    rows.collect::<Vec<_>>().concat()
 }
 
 #[cfg(test)]

@@ -330,6 +330,7 @@ fn inflate_list(packed: &[u8], most: usize, at: u64) -> Result<Vec<u8>, FormatEr
     let mut out = Vec::new();
     let mut decoder = flate2::read::DeflateDecoder::new(packed).take(most as u64 + 1);
     decoder.read_to_end(&mut out).map_err(|e| FormatError::new(at, "compressed body", "deflate", e))?;
+    super::codec::check_used(&decoder.into_inner(), packed, at)?;
     if out.len() > most {
         return Err(FormatError::new(at, "compressed body", format!("at most {most} bytes"), "more"));
     }

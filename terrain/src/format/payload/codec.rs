@@ -64,6 +64,7 @@ pub(super) fn decompress(
     decoder
         .read_to_end(&mut filtered)
         .map_err(|e| FormatError::new(at, "compressed body", format!("{length} bytes of deflate"), e))?;
+    check_used(&decoder.into_inner(), packed, at)?;
     if filtered.len() != length {
         let found = format!("{} or more", filtered.len());
         return Err(FormatError::new(at, "compressed body", format!("{length} bytes"), found));
@@ -71,6 +72,21 @@ pub(super) fn decompress(
     let mut body = filtered.clone();
     numbers.unfilter(&filtered, &mut body);
     Ok(body)
+}
+
+/// Refuses bytes after the end of a stream: nothing would ever look at them. A stream that gave more than was asked for is
+/// refused for that.
+pub(super) fn check_used<R: Read>(
+    decoder: &DeflateDecoder<R>,
+    packed: &[u8],
+    at: u64,
+) -> Result<(), FormatError> {
+    let used = decoder.total_in();
+    if used < packed.len() as u64 {
+        let expected = format!("a stream of {} bytes", packed.len());
+        return Err(FormatError::new(at, "compressed body", expected, format!("one that ends after {used}")));
+    }
+    Ok(())
 }
 
 /// The part of a body that is a square of numbers.
@@ -164,6 +180,8 @@ mod tests {
                 prop_assert!(decompress(&packed, body.len() - 1, numbers, 0).is_err());
                 prop_assert!(decompress(&packed, body.len() + 1, numbers, 0).is_err());
                 prop_assert!(decompress(&packed[..packed.len() / 2], body.len(), numbers, 0).is_err());
+                let hidden = [&packed[..], b"HELLO"].concat();
+                prop_assert!(decompress(&hidden, body.len(), numbers, 0).is_err());
             }
         }
     }

@@ -332,6 +332,17 @@ pub fn decode_root(
         }
         pages.push(PageRef { offset, checksum: array(b, 16) });
     }
+    // One page that many refer to would make a large terrain of a small file.
+    let mut spans: Vec<(u64, usize)> = pages.iter().enumerate().map(|(i, p)| (p.offset, i)).collect();
+    spans.sort_unstable();
+    for w in spans.windows(2) {
+        let end = w[0].0 + layout.page_bytes(w[0].1 as u32) as u64;
+        if w[1].0 < end {
+            let at = at + (w[1].1 * PAGE_REF_BYTES) as u64;
+            let expected = format!("a page of its own, from {end} on");
+            return Err(FormatError::new(at, "directory page", expected, w[1].0));
+        }
+    }
     Ok(pages)
 }
 

@@ -20,8 +20,8 @@ pub use directory::{
     DirectoryLayout, Entry, PAGE_SIDE, PageRef, Slot, decode_page, decode_root, encode_page, encode_root,
 };
 pub use head::{HEAD_PREFIX_BYTES, Head, Losses, Prefix, SectionEntry, Totals};
-pub(crate) use pyramid::min_max_bytes;
 pub use pyramid::{SkipNodes, decode_min_max, decode_skip, encode_min_max, encode_skip};
+pub(crate) use pyramid::{min_max_bytes, most_skip_bytes};
 pub use section::{MAX_LEVELS, Section};
 
 /// The first eight bytes: a byte with the high bit set (seven-bit transfers), the name, CR LF, ctrl-Z and LF (line-end

@@ -55,6 +55,15 @@ pub fn encode_skip(nodes: &SkipNodes) -> Vec<u8> {
     out
 }
 
+/// The most bytes that the skip section of a terrain can have: every node of every level above 0.
+pub(crate) fn most_skip_bytes(cells: [u32; 2]) -> u64 {
+    let nodes = (1..pyramid::levels(cells)).map(|level| {
+        let [w, h] = pyramid::nodes(cells, level);
+        u64::from(w) * u64::from(h)
+    });
+    nodes.sum::<u64>() * SKIP_NODE_BYTES as u64
+}
+
 /// Reads the skip masks of a terrain of so many cells; `at` is where they stand in the file.
 ///
 /// # Errors

@@ -8,6 +8,17 @@ use crate::kernel::pyramid::{NODE_CELLS, levels, nodes};
 
 const DIAGONALS: [Diagonal; 3] = [Diagonal::Main, Diagonal::Anti, Diagonal::Checkerboard];
 
+/// The most bytes that the sidecar of a terrain can have: a record and its words for every node of every level.
+pub fn most_bytes(config: &TerrainConfig) -> u64 {
+    let cells = config.samples.map(|n| n - 1);
+    let count = |level| {
+        let [w, h] = nodes(cells, level);
+        u64::from(w) * u64::from(h)
+    };
+    let all: u64 = (0..levels(cells)).map(count).sum();
+    (PREFIX_BYTES + CHECKSUM_BYTES) as u64 + all * (RECORD_BYTES + 4 * NODE_WORDS) as u64
+}
+
 impl Sidecar {
     /// Its bytes, checksum included.
     pub fn encode(&self) -> Vec<u8> {

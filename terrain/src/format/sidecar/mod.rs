@@ -28,6 +28,8 @@
 
 mod bytes;
 
+pub use bytes::most_bytes;
+
 use crate::config::{Diagonal, TerrainConfig};
 use crate::coord::{CellPos, CellRect};
 use crate::kernel::pyramid::skip::{NODE_AREA, SkipBuilder};

@@ -159,7 +159,11 @@ impl<'a> Deriver<'a> {
             rows: PlaneRows::new(config, catalogue, kinds.iter().copied()),
             digest: ContentDigest::new(kinds),
             totals: Totals::default(),
-            losses: Losses { control_budget: extras.control.unwrap_or(0.0), ..Losses::default() },
+            losses: Losses {
+                // Without layers there is no control that could be held to it.
+                control_budget: extras.control.filter(|_| !catalogue.layers.is_empty()).unwrap_or(0.0),
+                ..Losses::default()
+            },
             extras,
             unpainted: None,
             painted: false,

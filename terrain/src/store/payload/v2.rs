@@ -8,7 +8,7 @@ use crate::format::error::hex;
 use crate::format::payload::{
     BlockShape, Body, DirectoryLayout, Entry, HEAD_PREFIX_BYTES, Head, PageRef, Prefix, Section,
     SectionEntry, SkipNodes, VERSION, decode_ground, decode_hd, decode_min_max, decode_page, decode_planes,
-    decode_root, decode_skip, min_max_bytes,
+    decode_root, decode_skip, min_max_bytes, most_skip_bytes,
 };
 use crate::kernel::pyramid::MinMax;
 use crate::state::DataState;
@@ -226,22 +226,30 @@ impl PayloadV2 {
     pub(super) fn min_max(&self) -> Result<Vec<Vec<MinMax>>, PayloadError> {
         let entry = required(&self.head, Section::MinMax)?;
         let cells = self.head.config.samples.map(|n| n - 1);
-        if entry.length != min_max_bytes(cells) {
-            let expected = format!("{} bytes", min_max_bytes(cells));
-            return Err(FormatError::new(entry.offset, "min/max section", expected, entry.length).into());
-        }
-        Ok(decode_min_max(&whole(&self.file, entry)?, cells, entry.offset)?)
+        Ok(decode_min_max(&self.whole(Section::MinMax)?, cells, entry.offset)?)
     }
 
     pub(super) fn skip_nodes(&self) -> Result<SkipNodes, PayloadError> {
         let entry = required(&self.head, Section::Skip)?;
         let cells = self.head.config.samples.map(|n| n - 1);
-        Ok(decode_skip(&whole(&self.file, entry)?, cells, entry.offset)?)
+        Ok(decode_skip(&self.whole(Section::Skip)?, cells, entry.offset)?)
     }
 
-    /// A section that is no block, checked.
+    /// A section that is no block, checked; its length first, so that no memory is taken for what cannot be one.
     pub(crate) fn whole(&self, section: Section) -> Result<Vec<u8>, PayloadError> {
-        whole(&self.file, required(&self.head, section)?)
+        let entry = required(&self.head, section)?;
+        let cells = self.head.config.samples.map(|n| n - 1);
+        let refuse =
+            |what, expected: String| Err(FormatError::new(entry.offset, what, expected, entry.length).into());
+        match section {
+            Section::MinMax if entry.length != min_max_bytes(cells) => {
+                refuse("min/max section", format!("{} bytes", min_max_bytes(cells)))
+            }
+            Section::Skip if entry.length > most_skip_bytes(cells) => {
+                refuse("skip section", format!("at most {} bytes", most_skip_bytes(cells)))
+            }
+            _ => whole(&self.file, entry),
+        }
     }
 }
 
