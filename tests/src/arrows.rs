@@ -85,7 +85,7 @@ pub const MODULES: &[(&str, &[&str])] = &[
         "cook",
         &[
             "coord", "height", "state", "config", "kernel", "content", "compute", "layers", "format",
-            "surface", "store", "import",
+            "surface", "store", "import", "image",
         ],
     ),
 ];

@@ -218,7 +218,7 @@ fn notes_on_a_source_go_to_stderr_and_into_the_origin() {
     let args = ["import", "--json", "--spacing", "1", "--byte-order", "little"];
     let done = run(&args, &[("", &source), ("--out", &out)]);
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(said.contains("note: a.r32: 1 samples are exactly -9999: pass --nodata -9999"), "{said}");
+    assert!(said.contains("note: a.r32: 1 sample is exactly -9999: pass --nodata -9999"), "{said}");
     assert!(json(&done)["origin"]["notes"].to_string().contains("-9999"));
     for (nodata, expected) in
         [("-9999", serde_json::json!(-9999)), ("nan", "nan".into()), ("-inf", "-inf".into())]

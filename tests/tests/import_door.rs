@@ -158,7 +158,14 @@ fn no_numbers_are_voids_only_where_they_are_called_so() {
     let options = ImportOptions { big_endian: Some(false), ..spaced(2.0) };
     assert!(refused(&path, &options).contains("sample (1, 0) to be NaN"));
     let nan = ImportOptions { nodata: Some(f64::NAN), ..options.clone() };
-    assert!(refused(&path, &nan).contains("sample (0, 1) to be infinite"));
+    // NaN stands for all that is not finite; an infinity for itself alone.
+    let all = import(&path, &nan).unwrap();
+    assert_eq!((all.raster.heights[1], all.raster.heights[3], all.origin.nodata_samples), (VOID, VOID, 2));
+    let infinite = ImportOptions { nodata: Some(f64::INFINITY), ..options.clone() };
+    assert!(refused(&path, &infinite).contains("sample (1, 0) to be NaN"));
+    fs::write(&path, bytes.iter().copied().skip(8).chain([0; 8]).collect::<Vec<u8>>()).unwrap();
+    assert!(refused(&path, &options).contains("sample (1, 0) to be infinite: pass --nodata inf"));
+    fs::write(&path, &bytes).unwrap();
     // A crop counts in the source's own samples, and looks at nothing beyond it.
     let crop = Some(Crop { x: 1, z: 0, w: 2, h: 3 });
     let got = import(&path, &ImportOptions { crop, ..nan.clone() }).unwrap();

@@ -53,7 +53,12 @@ fn written(folder: &Path) -> PathBuf {
 
 fn inspect(path: &Path, options: &[&str]) -> Output {
     let output = highground().arg("inspect").arg(path).args(options).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Read and found to be damaged is a check that fails; the answer is given all the same.
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() || (output.status.code() == Some(1) && said.contains("failed, the first: ")),
+        "{said}"
+    );
     output
 }
 

@@ -56,12 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         said.states = states;
         if let Some(e) = first {
             summary::print_summary(&args.file, &file, &said, args.json)?;
-            let count = states.failed;
-            let blocks = if count == 1 { "block is" } else { "blocks are" };
-            return Err(Failure::Check(format!(
-                "{}: {count} {blocks} failed, the first: {e}",
-                args.file.display()
-            )));
+            return Err(damaged(args, states.failed, &e));
         }
     }
     summary::print_summary(&args.file, &file, &said, args.json)
@@ -71,15 +66,27 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn blocks(args: &Args, file: &PayloadFile) -> Result<(), Failure> {
     let [w, h] = file.config().blocks(file.block_side());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let (mut failed, mut first) = (0u64, None);
     for z in 0..h as i32 {
         for x in 0..w as i32 {
             let line = block(file, BlockPos::new(x, z), args.read);
+            if let Some(reason) = &line.reason {
+                failed += 1;
+                first.get_or_insert_with(|| format!("block ({x}, {z}): {reason}"));
+            }
             let text =
                 if args.json { serde_json::to_string(&line).map_err(Failure::input)? } else { line.words() };
             writeln!(out, "{text}").map_err(stdout::failure)?;
         }
     }
-    out.flush().map_err(stdout::failure)
+    out.flush().map_err(stdout::failure)?;
+    first.map_or(Ok(()), |first| Err(damaged(args, failed, &first)))
+}
+
+/// What a check that found damage says.
+fn damaged(args: &Args, failed: u64, first: &dyn std::fmt::Display) -> Failure {
+    let blocks = if failed == 1 { "block is" } else { "blocks are" };
+    Failure::Check(format!("{}: {failed} {blocks} failed, the first: {first}", args.file.display()))
 }
 
 /// What the directory says of a block; read, it may turn out to be failed.
