@@ -23,3 +23,6 @@ pub use planes::{BlockPlanes, PlaneChoice};
 pub use query::{Answer, GroundPoint, PointAnswer};
 pub use spot::{Spot, Value};
 pub use tile::Tile;
+
+#[cfg(test)]
+mod spot_tests;
