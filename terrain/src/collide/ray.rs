@@ -14,7 +14,7 @@
 use super::ray_exact::{Candidate, Exact};
 use super::ray_walk::{Line, PAD, Sink, Unseen};
 use crate::coord::{BlockPos, CellPos, LATTICE_PER_M, LatticeError, LatticePos, lattice_round};
-use crate::surface::{Answer, Ground, Triangle};
+use crate::surface::{Answer, Frame, Ground, Spot, Triangle};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::cmp::Ordering;
@@ -22,6 +22,9 @@ use std::ops::ControlFlow;
 
 /// Lattice units a metre, as a float.
 const UNITS: f64 = LATTICE_PER_M as f64;
+
+/// Rays that are looked at together in a batch.
+const AHEAD: usize = 16;
 
 /// Rays that one thread takes at a time.
 const SHARE: usize = 256;
@@ -123,15 +126,20 @@ impl GroundRay {
         if !dir.is_finite() {
             return Err(RayError::Position(LatticeError::NotFinite));
         }
-        // Scaled first: squares of very long or very short directions would leave the range of f64.
-        let scaled = dir / dir.abs().max_element();
-        if !scaled.is_finite() {
-            return Err(RayError::Direction);
-        }
         if max.is_nan() || max < 0.0 {
             return Err(RayError::Length);
         }
-        let way = scaled.normalize() * max;
+        let square = dir.length_squared();
+        let way = if (1e-200..1e200).contains(&square) {
+            dir * (max / square.sqrt())
+        } else {
+            // Squares of very long or very short directions leave the range of f64.
+            let scaled = dir / dir.abs().max_element();
+            if !scaled.is_finite() {
+                return Err(RayError::Direction);
+            }
+            scaled.normalize() * max
+        };
         let mut ray = Self { start: [0; 3], dir: [0; 3] };
         for (i, (from, by)) in start.to_array().into_iter().zip(way.to_array()).enumerate() {
             ray.start[i] = lattice_round(from)?;
@@ -159,6 +167,11 @@ impl GroundRay {
 
     fn is_vertical(&self) -> bool {
         self.dir[0] == 0 && self.dir[2] == 0
+    }
+
+    /// Where a vertical ray is, in the terrain's own lattice units.
+    fn local(&self, frame: &Frame) -> LatticePos {
+        frame.local(LatticePos { x: self.start[0], z: self.start[2] })
     }
 
     fn exact(&self, ground: &Ground) -> Exact {
@@ -266,12 +279,7 @@ impl Ground {
 
     /// The first triangle that a ray meets.
     pub fn first_hit(&self, ray: &GroundRay, faces: Faces) -> RayAnswer {
-        match self.first(ray, faces) {
-            Ok(Some(hit)) => RayAnswer::Hit(hit),
-            Ok(None) => RayAnswer::Miss,
-            Err(unseen) if unseen.failed => RayAnswer::Failed,
-            Err(_) => RayAnswer::Pending,
-        }
+        answer_of(self.first(ray, faces))
     }
 
     /// The block whose absence is why a ray is answered Pending, for loading it.
@@ -286,8 +294,12 @@ impl Ground {
     #[inline(always)]
     fn first(&self, ray: &GroundRay, faces: Faces) -> Result<Option<RayHit>, Unseen> {
         if ray.is_vertical() {
-            return self.vertical(ray, faces);
+            return self.vertical(ray, faces, self.find(ray.local(self.frame())));
         }
+        self.slanted(ray, faces)
+    }
+
+    fn slanted(&self, ray: &GroundRay, faces: Faces) -> Result<Option<RayHit>, Unseen> {
         let mut sink = First::behind(None);
         Line::new(ray.exact(self), faces).walk(self, 0.0, &mut sink);
         Ok(sink.answer()?.map(|found| self.hit(ray, &found)))
@@ -297,7 +309,7 @@ impl Ground {
     pub fn sight(&self, ray: &GroundRay, faces: Faces) -> Sight {
         let mut sink = Any { blocked: false, unseen: None };
         if ray.is_vertical() {
-            match self.vertical(ray, faces) {
+            match self.first(ray, faces) {
                 Ok(hit) => sink.blocked = hit.is_some(),
                 Err(unseen) => sink.unseen = Some(unseen),
             }
@@ -317,7 +329,7 @@ impl Ground {
         mut f: impl FnMut(RayHit) -> ControlFlow<()>,
     ) -> Sight {
         if ray.is_vertical() {
-            return match self.vertical(ray, faces) {
+            return match self.first(ray, faces) {
                 Ok(hit) => sight(hit.is_some_and(|hit| f(hit).is_break()), None),
                 Err(unseen) => sight(false, Some(unseen)),
             };
@@ -343,8 +355,22 @@ impl Ground {
     /// When `out` is not as long as `rays`.
     pub fn first_hits(&self, rays: &[GroundRay], faces: Faces, out: &mut [RayAnswer]) {
         assert_eq!(rays.len(), out.len(), "an answer for every ray");
-        for (ray, out) in rays.iter().zip(out) {
-            *out = self.first_hit(ray, faces);
+        for (rays, out) in rays.chunks(AHEAD).zip(out.chunks_mut(AHEAD)) {
+            // Vertical rays are found before the first of them is answered, so that their reads from memory overlap.
+            let mut found = [Answer::Outside; AHEAD];
+            for (ray, found) in rays.iter().zip(&mut found) {
+                if ray.is_vertical() {
+                    *found = self.find(ray.local(self.frame()));
+                }
+            }
+            for ((ray, out), found) in rays.iter().zip(out).zip(found) {
+                let answer = if ray.is_vertical() {
+                    self.vertical(ray, faces, found)
+                } else {
+                    self.slanted(ray, faces)
+                };
+                *out = answer_of(answer);
+            }
         }
     }
 
@@ -359,12 +385,17 @@ impl Ground {
             .for_each(|(rays, out)| self.first_hits(rays, faces, out));
     }
 
-    /// A vertical ray is a point query.
-    fn vertical(&self, ray: &GroundRay, faces: Faces) -> Result<Option<RayHit>, Unseen> {
+    /// A vertical ray is a point query; `found` is what it found.
+    #[inline(always)]
+    fn vertical(
+        &self,
+        ray: &GroundRay,
+        faces: Faces,
+        found: Answer<Spot<'_>>,
+    ) -> Result<Option<RayHit>, Unseen> {
         let frame = self.frame();
         let [x, y, z] = ray.start;
-        let local = frame.local(LatticePos { x, z });
-        let failed = match self.find(local) {
+        let failed = match found {
             Answer::Valid(spot) => {
                 let front = ray.dir[1] <= 0;
                 // Heights times s, in lattice units: below 2⁶⁷.
@@ -388,7 +419,7 @@ impl Ground {
             Answer::Pending => false,
             Answer::Failed => true,
         };
-        let cell = |v: i64, far: i32| frame.cell(v).min(far);
+        let (cell, local) = (|v: i64, far: i32| frame.cell(v).min(far), ray.local(frame));
         let asked = CellPos::new(cell(local.x, frame.far[0]), cell(local.z, frame.far[1]));
         Err(Unseen { pos: self.side().block_of_cell(asked), failed, t: 0.0 })
     }
@@ -417,6 +448,15 @@ impl Ground {
             cell: found.cell,
             triangle: found.triangle,
         }
+    }
+}
+
+fn answer_of(found: Result<Option<RayHit>, Unseen>) -> RayAnswer {
+    match found {
+        Ok(Some(hit)) => RayAnswer::Hit(hit),
+        Ok(None) => RayAnswer::Miss,
+        Err(unseen) if unseen.failed => RayAnswer::Failed,
+        Err(_) => RayAnswer::Pending,
     }
 }
 

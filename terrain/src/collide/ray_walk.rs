@@ -49,15 +49,15 @@ struct Node {
     level: u32,
     at: [i32; 2],
     t: [f64; 4],
+    /// When the segment comes over it and leaves it.
+    enter: f64,
+    leave: f64,
 }
 
-impl Node {
-    /// When the segment is over it.
-    #[inline(always)]
-    fn span(&self, from: f64, to: f64) -> (f64, f64) {
-        let [m0, m1, n0, n1] = self.t;
-        (later(later(n0, m0), from), sooner(sooner(n1, m1), to))
-    }
+/// When a segment is between four sides.
+#[inline(always)]
+fn span([m0, m1, n0, n1]: [f64; 4], [from, to]: [f64; 2]) -> (f64, f64) {
+    (later(later(n0, m0), from), sooner(sooner(n1, m1), to))
 }
 
 /// The larger; `b` where `a` is NaN.
@@ -124,11 +124,13 @@ impl Line {
         if self.swapped { (n, m) } else { (m, n) }
     }
 
-    fn node(&self, level: u32, at: [i32; 2]) -> Node {
+    fn node(&self, level: u32, at: [i32; 2], within: [f64; 2]) -> Node {
         let sides =
             |axis: usize| [0, 1].map(|far| self.plane(axis, (at[axis] + (self.back[axis] ^ far)) << level));
         let ([m0, m1], [n0, n1]) = (sides(0), sides(1));
-        Node { level, at, t: [m0, m1, n0, n1] }
+        let t = [m0, m1, n0, n1];
+        let (enter, leave) = span(t, within);
+        Node { level, at, t, enter, leave }
     }
 
     /// Whether the segment passes over or under a range between two t, heights counted from `y`.
@@ -138,18 +140,28 @@ impl Line {
         later(a, b) + self.slack < lo || sooner(a, b) - self.slack > hi
     }
 
-    /// Pushes the quarters of a square that the segment touches between two t, the nearest last.
+    /// Pushes the quarters of a square that the segment touches between two t and that `misses` does not turn away (it
+    /// gets x, z, and when the segment comes and goes), the nearest last.
     #[inline(always)]
-    fn split<const N: usize>(&self, node: &Node, from: f64, to: f64, stack: &mut ArrayVec<Node, N>) {
-        let Node { level, at: [m, n], t: [m0, m1, n0, n1] } = *node;
+    fn split<const N: usize>(
+        &self,
+        node: &Node,
+        within: [f64; 2],
+        stack: &mut ArrayVec<Node, N>,
+        misses: impl Fn(i32, i32, f64, f64) -> bool,
+    ) {
+        let Node { level, at: [m, n], t: [m0, m1, n0, n1], .. } = *node;
         let level = level - 1;
         let (mm, nm) = (self.plane(0, (2 * m + 1) << level), self.plane(1, (2 * n + 1) << level));
         let mut push = |far_m: i32, far_n: i32, t: [f64; 4]| {
+            let (enter, leave) = span(t, within);
+            if enter > leave + PAD {
+                return;
+            }
             let at = [2 * m + (far_m ^ self.back[0]), 2 * n + (far_n ^ self.back[1])];
-            let quarter = Node { level, at, t };
-            let (enter, leave) = quarter.span(from, to);
-            if enter <= leave + PAD {
-                stack.push(quarter);
+            let (x, z) = self.xz(at);
+            if !misses(x, z, enter, leave) {
+                stack.push(Node { level, at, t, enter, leave });
             }
         };
         push(1, 1, [mm, m1, nm, n1]);
@@ -162,31 +174,35 @@ impl Line {
     pub(super) fn walk(&self, ground: &Ground, from: f64, sink: &mut impl Sink) {
         let Some((from, to)) = self.over_extent(ground, from) else { return };
         let side_log2 = ground.side().log2();
-        let root = self.root(ground, from, to, side_log2);
         let mut stack: ArrayVec<Node, 64> = ArrayVec::new();
-        stack.push(root);
+        stack.push(self.root(ground, from, to, side_log2));
         while let Some(node) = stack.pop() {
             let to = sooner(to, sink.limit());
-            let (enter, leave) = node.span(from, to);
-            if enter > leave + PAD {
+            if node.enter > to + PAD {
+                continue;
+            }
+            let up = node.level - side_log2;
+            if up > 0 {
+                self.split(&node, [from, to], &mut stack, |x, z, enter, leave| {
+                    // Above a page nothing is known.
+                    up <= 5 && self.passes(ground.range_over(up - 1, x, z), enter, leave)
+                });
                 continue;
             }
             let (x, z) = self.xz(node.at);
-            let up = node.level - side_log2;
-            let range = if up <= 4 { ground.range_over(up, x, z) } else { [i32::MIN, i32::MAX] };
-            // What is not known has the lowest number; no sample does.
-            if range == NOTHING
-                || range[0] != i32::MIN
-                    && self.misses(self.y, f64::from(range[0]), f64::from(range[1]), enter, leave)
-            {
-                continue;
-            }
-            if up > 0 {
-                self.split(&node, from, to, &mut stack);
-            } else if self.over_block(ground, BlockPos::new(x, z), &node, [from, to], sink) {
+            if self.over_block(ground, BlockPos::new(x, z), &node, [from, to], sink) {
                 return;
             }
         }
+    }
+
+    /// Whether the segment passes over or under all that there may be in a square of blocks.
+    #[inline(always)]
+    fn passes(&self, range: [i32; 2], enter: f64, leave: f64) -> bool {
+        // What is not known has the lowest number; no sample does.
+        let known = range[0] != i32::MIN;
+        range == NOTHING
+            || known && self.misses(self.y, f64::from(range[0]), f64::from(range[1]), enter, leave)
     }
 
     /// When the segment is over the valid extent.
@@ -225,7 +241,7 @@ impl Line {
             level = level.max(32 - (a ^ b).leading_zeros());
             at[axis] = a;
         }
-        self.node(level, at.map(|a| a >> level))
+        self.node(level, at.map(|a| a >> level), [from, to])
     }
 
     /// Walks over one block; true ends the walk.
@@ -247,8 +263,8 @@ impl Line {
                 let max = [(first.x + n).min(e.x1), (first.z + n).min(e.z1)];
                 let lattice = |v: [i32; 2]| v.map(|v| i64::from(v) * self.exact.s);
                 if min[0] < max[0] && min[1] < max[1] && self.exact.touches(lattice(min), lattice(max)) {
-                    let t = node.span(from, to).0;
-                    sink.unseen(Unseen { pos, failed: matches!(slot, Slot::Failed), t });
+                    let failed = matches!(slot, Slot::Failed);
+                    sink.unseen(Unseen { pos, failed, t: node.enter });
                 }
                 return false;
             }
@@ -287,24 +303,21 @@ impl Line {
         stack.push(Node { at: [0, 0], ..*node });
         while let Some(node) = stack.pop() {
             let to = sooner(to, sink.limit());
-            let (enter, leave) = node.span(from, to);
-            if enter > leave + PAD {
+            if node.enter > to + PAD {
                 continue;
             }
-            if node.level < side_log2 {
-                let (x, z) = line.xz(node.at);
-                let across = side_log2 - node.level;
-                let at = range_start(node.level, side_log2) + ((z << across) + x) as usize;
-                let [lo, hi] = samples.ranges[at].map(|v| f64::from(v.into()));
-                if line.misses(line.y, lo, hi, enter, leave) {
-                    continue;
+            if node.level == RANGE_LOG2 {
+                if walk.over_cells(&node, node.enter, sooner(node.leave, to), sink) {
+                    return true;
                 }
+                continue;
             }
-            if node.level > RANGE_LOG2 {
-                line.split(&node, from, to, &mut stack);
-            } else if walk.over_cells(&node, enter, leave, sink) {
-                return true;
-            }
+            let (start, across) = (range_start(node.level - 1, side_log2), side_log2 + 1 - node.level);
+            line.split(&node, [from, to], &mut stack, |x, z, enter, leave| {
+                let [lo, hi] =
+                    samples.ranges[start + ((z << across) + x) as usize].map(|v| f64::from(v.into()));
+                line.misses(line.y, lo, hi, enter, leave)
+            });
         }
         false
     }

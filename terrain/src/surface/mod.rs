@@ -16,6 +16,7 @@ mod tile;
 
 pub use crate::triangle::{Tri, Triangle, plane_height};
 pub use block::Block;
+pub(crate) use frame::Frame;
 pub use ground::{Coverage, Ground, Slot};
 pub(crate) use heights::{Heights, RANGE_LOG2, Samples, Stored, range_start};
 pub(crate) use page::NOTHING;
