@@ -48,6 +48,8 @@ pub(super) struct Unseen {
 struct Node {
     level: u32,
     at: [i32; 2],
+    /// Its place in its tile's level, in Z order.
+    index: u32,
     t: [f64; 4],
     /// When the segment comes over it and leaves it.
     enter: f64,
@@ -130,7 +132,7 @@ impl Line {
         let ([m0, m1], [n0, n1]) = (sides(0), sides(1));
         let t = [m0, m1, n0, n1];
         let (enter, leave) = span(t, within);
-        Node { level, at, t, enter, leave }
+        Node { level, at, index: 0, t, enter, leave }
     }
 
     /// Whether the segment passes over or under a range between two t, heights counted from `y`.
@@ -141,33 +143,38 @@ impl Line {
     }
 
     /// Pushes the quarters of a square that the segment touches between two t and that `misses` does not turn away (it
-    /// gets x, z, and when the segment comes and goes), the nearest last.
+    /// gets a quarter, and which of the four it is in Z order), the nearest last.
     #[inline(always)]
     fn split<const N: usize>(
         &self,
         node: &Node,
         within: [f64; 2],
         stack: &mut ArrayVec<Node, N>,
-        misses: impl Fn(i32, i32, f64, f64) -> bool,
+        misses: impl Fn(&Node) -> bool,
     ) {
-        let Node { level, at: [m, n], t: [m0, m1, n0, n1], .. } = *node;
-        let level = level - 1;
+        let [m, n] = node.at;
+        let [m0, m1, n0, n1] = node.t;
+        let level = node.level - 1;
         let (mm, nm) = (self.plane(0, (2 * m + 1) << level), self.plane(1, (2 * n + 1) << level));
-        let mut push = |far_m: i32, far_n: i32, t: [f64; 4]| {
+        let quarters = [
+            (1, 1, [mm, m1, nm, n1]),
+            (1, 0, [mm, m1, n0, nm]),
+            (0, 1, [m0, mm, nm, n1]),
+            (0, 0, [m0, mm, n0, nm]),
+        ];
+        for (far_m, far_n, t) in quarters {
             let (enter, leave) = span(t, within);
             if enter > leave + PAD {
-                return;
+                continue;
             }
-            let at = [2 * m + (far_m ^ self.back[0]), 2 * n + (far_n ^ self.back[1])];
-            let (x, z) = self.xz(at);
-            if !misses(x, z, enter, leave) {
-                stack.push(Node { level, at, t, enter, leave });
+            let (bit_m, bit_n) = (far_m ^ self.back[0], far_n ^ self.back[1]);
+            let (bit_x, bit_z) = self.xz([bit_m, bit_n]);
+            let index = 4 * node.index + bit_x as u32 + 2 * bit_z as u32;
+            let quarter = Node { level, at: [2 * m + bit_m, 2 * n + bit_n], index, t, enter, leave };
+            if !misses(&quarter) {
+                stack.push(quarter);
             }
-        };
-        push(1, 1, [mm, m1, nm, n1]);
-        push(1, 0, [mm, m1, n0, nm]);
-        push(0, 1, [m0, mm, nm, n1]);
-        push(0, 0, [m0, mm, n0, nm]);
+        }
     }
 
     /// Walks over everything that the segment touches from `from` on.
@@ -183,9 +190,10 @@ impl Line {
             }
             let up = node.level - side_log2;
             if up > 0 {
-                self.split(&node, [from, to], &mut stack, |x, z, enter, leave| {
+                self.split(&node, [from, to], &mut stack, |quarter| {
+                    let (x, z) = self.xz(quarter.at);
                     // Above a page nothing is known.
-                    up <= 5 && self.passes(ground.range_over(up - 1, x, z), enter, leave)
+                    up <= 5 && self.passes(ground.range_over(up - 1, x, z), quarter.enter, quarter.leave)
                 });
                 continue;
             }
@@ -300,7 +308,7 @@ impl Line {
             narrow: self.is_narrow(tile, line.start),
         };
         let mut stack: ArrayVec<Node, 24> = ArrayVec::new();
-        stack.push(Node { at: [0, 0], ..*node });
+        stack.push(Node { at: [0, 0], index: 0, ..*node });
         while let Some(node) = stack.pop() {
             let to = sooner(to, sink.limit());
             if node.enter > to + PAD {
@@ -312,11 +320,11 @@ impl Line {
                 }
                 continue;
             }
-            let (start, across) = (range_start(node.level - 1, side_log2), side_log2 + 1 - node.level);
-            line.split(&node, [from, to], &mut stack, |x, z, enter, leave| {
-                let [lo, hi] =
-                    samples.ranges[start + ((z << across) + x) as usize].map(|v| f64::from(v.into()));
-                line.misses(line.y, lo, hi, enter, leave)
+            let start = range_start(node.level - 1, side_log2);
+            line.split(&node, [from, to], &mut stack, |quarter| {
+                let range = samples.ranges[start + quarter.index as usize];
+                let [lo, hi] = range.map(|v| f64::from(v.into()));
+                line.misses(line.y, lo, hi, quarter.enter, quarter.leave)
             });
         }
         false

@@ -32,8 +32,9 @@ pub(crate) struct Samples<T> {
     pub(crate) base: i32,
     /// Rows of `side + 3`, the first at sample −1.
     pub(crate) values: Box<[T]>,
-    /// Lowest and highest of squares of 4 cells a side, row by row, then of 8, up to half the tile. They may be too
-    /// wide, never too narrow: a square with nothing visible may be empty (lowest above highest).
+    /// Lowest and highest of squares of 4 cells a side, then of 8, up to half the tile; each level in Z order, so that
+    /// the quarters of a square stand together. They may be too wide, never too narrow: a square with nothing visible may
+    /// be empty (lowest above highest).
     pub(crate) ranges: Box<[[T; 2]]>,
 }
 
@@ -145,6 +146,13 @@ pub(crate) fn range_start(level: u32, side_log2: u32) -> usize {
     (count(RANGE_LOG2) - count(level)) / 3 * 4
 }
 
+/// A square's place in Z order: bits of x and z in turn.
+fn z_order(x: usize, z: usize) -> usize {
+    // At most 32 squares a side.
+    let spread = |v: usize| (v & 1) | (v & 2) << 1 | (v & 4) << 2 | (v & 8) << 3 | (v & 16) << 4;
+    spread(x) | spread(z) << 1
+}
+
 fn ranges<T: Stored>(
     s: &mut Samples<T>,
     side: usize,
@@ -160,15 +168,10 @@ fn ranges<T: Stored>(
         Some(shown) => sparse(&s.values, side, shown, &mut out[..across * across]),
     }
     for level in RANGE_LOG2 + 1..side_log2 {
-        let across = side >> level;
         let (finer, coarser) = out.split_at_mut(range_start(level, side_log2));
         let finer = &finer[range_start(level - 1, side_log2)..];
-        for (z, rows) in finer.chunks_exact(4 * across).take(across).enumerate() {
-            for x in 0..across {
-                let [a, b] = [2 * x, 2 * (across + x)];
-                let four = [rows[a], rows[a + 1], rows[b], rows[b + 1]];
-                coarser[z * across + x] = four.into_iter().reduce(join).unwrap_or([most, T::VOID]);
-            }
+        for (four, out) in finer.as_chunks::<4>().0.iter().zip(coarser) {
+            *out = join(join(four[0], four[1]), join(four[2], four[3]));
         }
     }
     let top = &out[range_start(side_log2 - 1, side_log2)..];
@@ -187,7 +190,7 @@ fn dense<T: Stored>(values: &[T], side: usize, out: &mut [[T; 2]]) {
     let width = side + 3;
     let mut lo = [T::VOID; MAX_ROW];
     let mut hi = [T::VOID; MAX_ROW];
-    for (z, out) in out.chunks_exact_mut(side >> RANGE_LOG2).enumerate() {
+    for z in 0..side >> RANGE_LOG2 {
         // Samples 0 ..= side of five rows.
         let row = |i: usize| &values[(4 * z + 1 + i) * width + 1..][..side + 1];
         let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(row);
@@ -196,7 +199,7 @@ fn dense<T: Stored>(values: &[T], side: usize, out: &mut [[T; 2]]) {
             lo[i] = a[i].min(b[i]).min(c[i].min(d[i])).min(e[i]);
             hi[i] = a[i].max(b[i]).max(c[i].max(d[i])).max(e[i]);
         }
-        for (x, out) in out.iter_mut().enumerate() {
+        for x in 0..side >> RANGE_LOG2 {
             let (l, h) = (&lo[4 * x..4 * x + 5], &hi[4 * x..4 * x + 5]);
             *out =
                 [l[0].min(l[1]).min(l[2].min(l[3])).min(l[4]), h[0].max(h[1]).max(h[2].max(h[3])).max(h[4])];
@@ -211,10 +214,10 @@ fn sparse<T: Stored>(
     shown: &dyn Fn(usize, usize) -> [bool; 4],
     out: &mut [[T; 2]],
 ) {
-    let (width, across) = (side + 3, side >> RANGE_LOG2);
+    let width = side + 3;
     for z in 0..side {
         for x in 0..side {
-            let range = &mut out[(z >> RANGE_LOG2) * across + (x >> RANGE_LOG2)];
+            let range = &mut out[z_order(x >> RANGE_LOG2, z >> RANGE_LOG2)];
             let at = (z + 1) * width + x + 1;
             for (i, shown) in [at, at + 1, at + width, at + width + 1].into_iter().zip(shown(x, z)) {
                 if shown {
@@ -289,13 +292,13 @@ mod tests {
                 for level in RANGE_LOG2..log2 {
                     let across = side >> level;
                     for i in 0..across * across {
-                        let at = range_start(level, log2) + i;
+                        let (x, z) = (i % across, i / across);
+                        let at = range_start(level, log2) + z_order(x, z);
                         let (base, [lo, hi]) = match &h {
                             Heights::Narrow(s) => (s.base, s.ranges[at].map(i32::from)),
                             Heights::Wide(s) => (0, s.ranges[at]),
                         };
                         let found = (lo <= hi).then(|| (base + lo, base + hi));
-                        let (x, z) = (i % across, i / across);
                         assert_eq!(found, brute(x << level, z << level, 1 << level), "{side} {level} {i}");
                     }
                 }
