@@ -238,6 +238,32 @@ mod tests {
     }
 
     #[test]
+    fn sixty_four_bits_find_what_more_find() {
+        let mut state = 5u64;
+        let mut next = |n: i64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as i64 % (2 * n + 1) - n
+        };
+        let (mut hits, mut level) = (0, 0);
+        for i in 0..40_000 {
+            let s = 256;
+            // Few values, so that edges, corners and planes are common.
+            let q: [i32; 4] = std::array::from_fn(|_| next(2) as i32);
+            let start = [next(8) * 64, next(6) * 64, next(8) * 64];
+            let end = [next(8) * 64, next(6) * 64, next(8) * 64];
+            let exact =
+                Exact { start, dir: std::array::from_fn(|i| end[i] - start[i]), s, unit: 128, last: [0, 3] };
+            let triangle = Triangle::BOTH[i % 2];
+            let target = Target { cell: CellPos::new(0, 0), triangle, anti: i % 3 == 0, q };
+            let (short, long) = (exact.meet(&target), exact.meet_wide(&target));
+            assert_eq!(format!("{short:?}"), format!("{long:?}"));
+            hits += usize::from(short.is_some());
+            level += usize::from(short.is_some_and(|c| c.den < 256 * 64));
+        }
+        assert!(hits > 1000 && level > 10, "{hits} {level}");
+    }
+
+    #[test]
     fn a_segment_touches_what_it_only_grazes() {
         let exact = |a: [i64; 2], b: [i64; 2]| Exact {
             start: [a[0], 0, a[1]],

@@ -201,7 +201,7 @@ fn dense<T: Stored>(values: &[T], side: usize, out: &mut [[T; 2]]) {
         }
         for x in 0..side >> RANGE_LOG2 {
             let (l, h) = (&lo[4 * x..4 * x + 5], &hi[4 * x..4 * x + 5]);
-            *out =
+            out[z_order(x, z)] =
                 [l[0].min(l[1]).min(l[2].min(l[3])).min(l[4]), h[0].max(h[1]).max(h[2].max(h[3])).max(h[4])];
         }
     }
