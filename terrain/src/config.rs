@@ -105,8 +105,10 @@ pub enum ConfigError {
         x0 = .0.x0, z0 = .0.z0, x1 = .0.x1, z1 = .0.z1
     )]
     Extent(CellRect, u32, u32),
-    /// A placement other than zero.
-    #[error("this version places a terrain at its world's origin only, found {0:?}")]
+    /// A placement that takes the terrain out of reach.
+    #[error(
+        "a placement must keep all of the terrain within 16777216 m of the world's origin and lift it by less than 2^24 quanta, found {0:?}"
+    )]
     Placement(Placement),
     /// Paint resolution.
     #[error("paint must have 1, 2 or 4 texels a cell side, found {0}")]
@@ -152,8 +154,14 @@ impl TerrainConfig {
         if e.is_empty() || e.x0 < 0 || e.z0 < 0 || e.x1 > cw || e.z1 > ch {
             return Err(ConfigError::Extent(e, w - 1, h - 1));
         }
-        if self.placement != Placement::default() {
-            return Err(ConfigError::Placement(self.placement));
+        // Both ends of both axes must have query positions; the lift keeps height numerators below 2⁵².
+        let (s, p) = (self.spacing_lattice(), self.placement);
+        let reach = |start: i32, samples: u32| {
+            [i64::from(start), i64::from(start) + i64::from(samples) - 1].map(|i| i.saturating_mul(s).abs())
+        };
+        let far = reach(p.x, w).into_iter().chain(reach(p.z, h)).any(|v| v > crate::coord::LATTICE_LIMIT);
+        if far || p.y.unsigned_abs() >= crate::height::HEIGHT_LIMIT as u32 {
+            return Err(ConfigError::Placement(p));
         }
         if !matches!(self.paint_per_cell, 1 | 2 | 4) {
             return Err(ConfigError::Paint(self.paint_per_cell));
@@ -169,6 +177,16 @@ impl TerrainConfig {
     /// Spacing in fine lattice units of 2⁻¹⁶ m.
     pub fn spacing_lattice(&self) -> i64 {
         i64::from(self.spacing_256) * (crate::coord::LATTICE_PER_M / i64::from(SPACING_PER_M))
+    }
+
+    /// Where sample (0, 0) at height 0 stands in the world, in metres (exact).
+    pub fn origin_m(&self) -> [f64; 3] {
+        let p = self.placement;
+        [
+            f64::from(p.x) * self.spacing_m(),
+            f64::from(p.y) * self.quantum.metres(),
+            f64::from(p.z) * self.spacing_m(),
+        ]
     }
 
     /// Cells along x and z.
@@ -239,6 +257,8 @@ mod tests {
     fn what_the_arithmetic_cannot_carry_is_refused() {
         let ok = TerrainConfig::new([2, 2], 256);
         assert_eq!(ok.check(), Ok(()));
+        let far = Placement { x: (1 << 24) - 1, z: -(1 << 24), y: 1 - (1 << 24) };
+        assert_eq!(TerrainConfig { placement: far, ..ok }.check(), Ok(()));
         for bad in [
             TerrainConfig { samples: [1, 2], ..ok },
             TerrainConfig { samples: [200_000, 200_000], ..ok },
@@ -248,7 +268,10 @@ mod tests {
             TerrainConfig { vertical_scale: f64::NAN, ..ok },
             TerrainConfig { extent: CellRect { x0: 0, z0: 0, x1: 2, z1: 1 }, ..ok },
             TerrainConfig { extent: CellRect { x0: 0, z0: 0, x1: 0, z1: 1 }, ..ok },
-            TerrainConfig { placement: Placement { x: 1, z: 0, y: 0 }, ..ok },
+            TerrainConfig { placement: Placement { x: 1 << 24, z: 0, y: 0 }, ..ok },
+            TerrainConfig { placement: Placement { x: i32::MAX, z: 0, y: 0 }, ..ok },
+            TerrainConfig { placement: Placement { x: 0, z: i32::MIN, y: 0 }, ..ok },
+            TerrainConfig { placement: Placement { x: 0, z: 0, y: 1 << 24 }, ..ok },
             TerrainConfig { paint_per_cell: 3, ..ok },
         ] {
             assert!(bad.check().is_err(), "{bad:?}");

@@ -73,18 +73,18 @@ pub enum LatticeError {
 ///
 /// # Errors
 /// NaN, infinities and results beyond ±[`LATTICE_LIMIT`] are refused.
+#[inline]
 pub fn lattice_round(metres: f64) -> Result<i64, LatticeError> {
-    if !metres.is_finite() {
-        return Err(LatticeError::NotFinite);
-    }
-    // Scaling by a power of two is exact (no overflow: checked first); floor and the fraction are exact too.
-    if metres.abs() > 2.0 * (LATTICE_LIMIT / LATTICE_PER_M) as f64 {
-        return Err(LatticeError::TooFar);
-    }
+    // Scaling by a power of two is exact, or overflows to an infinity, which is refused.
     let scaled = metres * LATTICE_PER_M as f64;
-    let floor = scaled.floor();
-    let rounded = floor as i64 + i64::from(scaled - floor >= 0.5);
-    if rounded.abs() > LATTICE_LIMIT { Err(LatticeError::TooFar) } else { Ok(rounded) }
+    let limit = LATTICE_LIMIT as f64;
+    if scaled >= -limit - 0.5 && scaled < limit + 0.5 {
+        // Rounded towards zero first (a conversion, where `floor` may be a call); the rest is exact.
+        let whole = scaled as i64;
+        let rest = scaled - whole as f64;
+        return Ok(whole + i64::from(rest >= 0.5) - i64::from(rest < -0.5));
+    }
+    Err(if metres.is_finite() { LatticeError::TooFar } else { LatticeError::NotFinite })
 }
 
 impl LatticePos {
@@ -227,6 +227,13 @@ mod tests {
         assert_eq!(lattice_round(-half), Ok(0));
         assert_eq!(lattice_round(-3.0 * half), Ok(-1));
         assert_eq!(lattice_round(1.0), Ok(65536));
+        // Against floor, over fractions on both sides of zero.
+        for i in -4000..4000 {
+            let scaled = f64::from(i) / 16.0 + f64::from(i % 3) * 1e-9;
+            let floor = scaled.floor();
+            let expected = floor as i64 + i64::from(scaled - floor >= 0.5);
+            assert_eq!(lattice_round(scaled / 65536.0), Ok(expected), "{scaled}");
+        }
         // The nearest f64 below a half stays below it.
         assert_eq!(lattice_round(half.next_down()), Ok(0));
     }
@@ -238,6 +245,12 @@ mod tests {
         assert_eq!(lattice_round(f64::MAX), Err(LatticeError::TooFar));
         assert_eq!(lattice_round(16_777_216.0), Ok(LATTICE_LIMIT));
         assert_eq!(lattice_round(16_777_216.1), Err(LatticeError::TooFar));
+        // The last half unit: half up takes it in below and not above.
+        let half = 0.5 / 65536.0;
+        assert_eq!(lattice_round(16_777_216.0 + half), Err(LatticeError::TooFar));
+        assert_eq!(lattice_round((16_777_216.0 + half).next_down()), Ok(LATTICE_LIMIT));
+        assert_eq!(lattice_round(-16_777_216.0 - half), Ok(-LATTICE_LIMIT));
+        assert_eq!(lattice_round((-16_777_216.0 - half).next_down()), Err(LatticeError::TooFar));
     }
 
     #[test]

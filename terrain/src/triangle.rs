@@ -65,6 +65,17 @@ impl Triangle {
             (true, Triangle::One) => (q11 - q01, q11 - q10),
         }
     }
+
+    /// How much each corner [00, 10, 01, 11] counts at the point (fx, fz) of the closed triangle: not negative, 0 for
+    /// the corner that is not its own, `s` in all.
+    pub const fn weights(self, anti: bool, fx: i64, fz: i64, s: i64) -> [i64; 4] {
+        match (anti, self) {
+            (false, Triangle::Zero) => [s - fx, fx - fz, 0, fz],
+            (false, Triangle::One) => [s - fz, 0, fz - fx, fx],
+            (true, Triangle::Zero) => [s - fx - fz, fx, fz, 0],
+            (true, Triangle::One) => [0, s - fz, s - fx, fx + fz - s],
+        }
+    }
 }
 
 /// The numerator N of the height N / s in quanta at (fx, fz) on the plane of a triangle; exact.
@@ -107,6 +118,26 @@ mod tests {
             for t in Triangle::BOTH {
                 let [a, b, c] = t.corners(anti).map(|(x, z)| DVec3::new(f64::from(x), 0.0, f64::from(z)));
                 assert_eq!((b - a).cross(c - a), DVec3::Y, "{anti} {t:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn weights_sum_to_the_side_and_give_the_plane_s_height() {
+        let (s, q) = (1000, [7, -300, 41, 90]);
+        for anti in [false, true] {
+            for t in Triangle::BOTH {
+                for (fx, fz) in
+                    [(0, 0), (1000, 0), (0, 1000), (1000, 1000), (250, 600), (600, 250), (500, 500)]
+                {
+                    if !t.touches(anti, fx, fz, s) {
+                        continue;
+                    }
+                    let w = t.weights(anti, fx, fz, s);
+                    assert!(w.iter().all(|&w| w >= 0) && w.iter().sum::<i64>() == s);
+                    let height: i64 = w.iter().zip(q).map(|(w, q)| w * i64::from(q)).sum();
+                    assert_eq!(height, plane_height(t, anti, q, fx, fz, s));
+                }
             }
         }
     }

@@ -1,11 +1,13 @@
 //! `highground query`: questions about the surface of a terrain file, answered as JSON lines.
 
 use crate::{Failure, stdout, summary};
+use highground_terrain::collide::{Faces, GroundRay, RayAnswer};
 use highground_terrain::coord::{BlockPos, CellPos, LatticePos};
 use highground_terrain::state::AnswerState;
 use highground_terrain::store::{BlockSource, PayloadFile};
-use highground_terrain::surface::{Block, Ground, PointAnswer, Slot, Tile};
+use highground_terrain::surface::{Block, Ground, PlaneChoice, PointAnswer, Slot, Spot, Tile};
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -20,7 +22,10 @@ const MAX_LINE_BYTES: u64 = 4096;
 
 /// Arguments of `highground query`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  echo 100.5,200 | highground query jacksboro.terrain heights --points -")]
+#[command(
+    after_help = "Examples:\n  echo 100.5,200 | highground query jacksboro.terrain heights --points -\n  \
+    echo 100,900,200,0,-1,0,1000 | highground query jacksboro.terrain rays --rays -"
+)]
 pub(crate) struct Args {
     /// The terrain file
     file: PathBuf,
@@ -38,24 +43,175 @@ enum What {
         /// A file of lines "x,z", or - for stdin
         #[arg(long, value_name = "FILE|-")]
         points: PathBuf,
+        /// More of each answer: smooth-normal, layer-tag, water-depth, material, weight:LAYER, user:CHANNEL
+        #[arg(long, value_name = "FIELD,…", value_delimiter = ',')]
+        fields: Vec<Field>,
+        /// Answers are JSON lines in any case
+        #[arg(long)]
+        json: bool,
+    },
+    /// The first ground that rays hit, one JSON line a ray
+    #[command(
+        after_help = "Example:\n  echo 100,900,200,0.5,-1,0,2000 | highground query jacksboro.terrain rays --rays -\n\n\
+        Lines are \"ox,oy,oz,dx,dy,dz,max\": origin and length in metres, a direction of any\n\
+        length. Fields that an answer does not have are null."
+    )]
+    Rays {
+        /// A file of lines "ox,oy,oz,dx,dy,dz,max", or - for stdin
+        #[arg(long, value_name = "FILE|-")]
+        rays: PathBuf,
         /// Answers are JSON lines in any case
         #[arg(long)]
         json: bool,
     },
 }
 
+/// What `heights` may be asked for besides.
+#[derive(Clone, Copy, Debug)]
+enum Field {
+    SmoothNormal,
+    LayerTag,
+    WaterDepth,
+    Material,
+    Weight(u8),
+    User(u8),
+}
+
+impl std::str::FromStr for Field {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |n: &str| {
+            n.parse().map_err(|_| format!("{text:?}: expected a number from 0 to 255 after the colon"))
+        };
+        match text.split_once(':') {
+            Some(("weight", n)) => Ok(Field::Weight(number(n)?)),
+            Some(("user", n)) => Ok(Field::User(number(n)?)),
+            None if text == "smooth-normal" => Ok(Field::SmoothNormal),
+            None if text == "layer-tag" => Ok(Field::LayerTag),
+            None if text == "water-depth" => Ok(Field::WaterDepth),
+            None if text == "material" => Ok(Field::Material),
+            _ => {
+                Err("expected smooth-normal, layer-tag, water-depth, material, weight:LAYER or user:CHANNEL"
+                    .into())
+            }
+        }
+    }
+}
+
+impl Field {
+    /// The name and value in an answer. All planes that are asked for are loaded.
+    fn of(self, spot: Option<&Spot<'_>>) -> (String, Value) {
+        let ask = |f: &dyn Fn(&Spot<'_>) -> Value| spot.map_or(Value::Null, f);
+        match self {
+            Field::SmoothNormal => ("smooth_normal".into(), ask(&|s| json!(s.smooth_normal().to_array()))),
+            Field::LayerTag => ("layer_tag".into(), ask(&|s| json!(s.layer_tag().known()))),
+            Field::WaterDepth => ("water_depth_m".into(), ask(&|s| json!(s.water_depth().known()))),
+            Field::Material => {
+                ("material".into(), ask(&|s| json!(s.material().known().map(|m| m.name.as_str()))))
+            }
+            Field::Weight(id) => (format!("weight_{id}"), ask(&|s| json!(s.weight(id).known()))),
+            Field::User(id) => (format!("user_{id}"), ask(&|s| json!(s.user(id).known()))),
+        }
+    }
+}
+
+/// The planes that fields need.
+fn planes_for(fields: &[Field]) -> PlaneChoice {
+    let any = |f: fn(&Field) -> bool| fields.iter().any(f);
+    PlaneChoice {
+        weights: any(|f| matches!(f, Field::Weight(_))),
+        user: any(|f| matches!(f, Field::User(_))),
+        water: any(|f| matches!(f, Field::WaterDepth)),
+        materials: any(|f| matches!(f, Field::Material)),
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let file = summary::open(&args.file)?;
-    let What::Heights { points, .. } = &args.what;
-    let input: Box<dyn BufRead> = if points.as_os_str() == "-" {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let damage = match &args.what {
+        What::Heights { points, fields, .. } => {
+            let mut ground = LazyGround::new(file, planes_for(fields));
+            each_line(points, "\"x,z\"", |line| heights(&mut ground, fields, line, &mut out))?;
+            ground.damage.map(|first| format!("{first}; points there are answered \"failed\""))
+        }
+        What::Rays { rays: path, .. } => {
+            let mut ground = LazyGround::new(file, PlaneChoice::NONE);
+            each_line(path, "\"ox,oy,oz,dx,dy,dz,max\"", |line| rays(&mut ground, line, &mut out))?;
+            ground.damage.map(|first| format!("{first}; rays that come there are answered \"failed\""))
+        }
+    };
+    out.flush().map_err(stdout::failure)?;
+    damage.map_or(Ok(()), |first| Err(Failure::file(&args.file, first)))
+}
+
+/// What was wrong with a line, or with writing its answer.
+enum LineError {
+    Input(String),
+    Output(Failure),
+}
+
+impl<T: std::fmt::Display> From<T> for LineError {
+    fn from(message: T) -> Self {
+        LineError::Input(message.to_string())
+    }
+}
+
+/// Gives each line of a file, or of stdin, to `f`. A line may not be longer than [`MAX_LINE_BYTES`].
+fn each_line(
+    path: &Path,
+    expected: &str,
+    mut f: impl FnMut(&[u8]) -> Result<(), LineError>,
+) -> Result<(), Failure> {
+    let stdin = path.as_os_str() == "-";
+    let mut input: Box<dyn BufRead> = if stdin {
         Box::new(io::stdin().lock())
     } else {
         Box::new(BufReader::new(
-            File::open(points).map_err(|e| Failure::file(points, format!("cannot be read: {e}")))?,
+            File::open(path).map_err(|e| Failure::file(path, format!("cannot be read: {e}")))?,
         ))
     };
-    let out = BufWriter::new(io::stdout().lock());
-    heights(&args.file, file, points, input, out)
+    let name = if stdin { "stdin".to_owned() } else { path.display().to_string() };
+    let mut line = Vec::new();
+    for number in 1u64.. {
+        let wrong = |message: String| Failure::input(format!("{name}:{number}: {message}"));
+        line.clear();
+        let read = (&mut input)
+            .take(MAX_LINE_BYTES)
+            .read_until(b'\n', &mut line)
+            .map_err(|e| wrong(format!("cannot be read: {e}")))?;
+        if read == 0 {
+            break;
+        }
+        if line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
+            return Err(wrong(format!(
+                "the line is longer than {MAX_LINE_BYTES} bytes; expected {expected}"
+            )));
+        }
+        f(&line).map_err(|e| match e {
+            LineError::Input(message) => wrong(message),
+            LineError::Output(failure) => failure,
+        })?;
+    }
+    Ok(())
+}
+
+/// Writes one answer.
+fn put(out: &mut impl Write, answer: &impl Serialize) -> Result<(), LineError> {
+    let text = serde_json::to_string(answer).map_err(|e| LineError::Output(Failure::input(e)))?;
+    writeln!(out, "{text}").map_err(|e| LineError::Output(stdout::failure(e)))
+}
+
+/// The numbers of a line.
+fn parse_numbers<const N: usize>(line: &[u8], expected: &str) -> Result<[f64; N], String> {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim();
+    let numbers: Option<Vec<f64>> = text.split(',').map(|n| n.trim().parse().ok()).collect();
+    numbers.and_then(|n| n.try_into().ok()).ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        format!("expected {expected}, found \"{shown}\"")
+    })
 }
 
 /// One answer; what it does not have is null.
@@ -88,55 +244,72 @@ impl HeightLine {
 }
 
 fn heights(
-    terrain: &Path,
-    file: PayloadFile,
-    points: &Path,
-    mut input: impl BufRead,
-    mut out: impl Write,
-) -> Result<(), Failure> {
-    let mut ground = LazyGround::new(file);
-    let name = if points.as_os_str() == "-" { "stdin".to_owned() } else { points.display().to_string() };
-    let mut line = Vec::new();
-    for number in 1u64.. {
-        let wrong = |message: String| Failure::input(format!("{name}:{number}: {message}"));
-        line.clear();
-        let read = (&mut input)
-            .take(MAX_LINE_BYTES)
-            .read_until(b'\n', &mut line)
-            .map_err(|e| wrong(format!("cannot be read: {e}")))?;
-        if read == 0 {
-            break;
-        }
-        if line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
-            return Err(wrong(format!("the line is longer than {MAX_LINE_BYTES} bytes; expected \"x,z\"")));
-        }
-        let (x, z) = parse_point(&line).map_err(&wrong)?;
-        let at = LatticePos::from_metres(x, z).map_err(|e| wrong(e.to_string()))?;
-        let answer = ground.point(at);
-        let text = serde_json::to_string(&HeightLine::new(x, z, &answer)).map_err(Failure::input)?;
-        writeln!(out, "{text}").map_err(stdout::failure)?;
+    ground: &mut LazyGround,
+    fields: &[Field],
+    line: &[u8],
+    out: &mut impl Write,
+) -> Result<(), LineError> {
+    let [x, z] = parse_numbers(line, "\"x,z\", two numbers in metres")?;
+    let at = LatticePos::from_metres(x, z)?;
+    let answer = HeightLine::new(x, z, &ground.point(at));
+    if fields.is_empty() {
+        return put(out, &answer);
     }
-    out.flush().map_err(stdout::failure)?;
-    match ground.damage {
-        Some(first) => Err(Failure::file(terrain, format!("{first}; points there are answered \"failed\""))),
-        None => Ok(()),
-    }
+    let spot = ground.ground.spot_at(at).valid();
+    let more = fields.iter().map(|f| f.of(spot.as_ref())).collect();
+    put(out, &WithFields { answer, more })
 }
 
-fn parse_point(line: &[u8]) -> Result<(f64, f64), String> {
-    let text = String::from_utf8_lossy(line);
-    let text = text.trim();
-    let point =
-        text.split_once(',').and_then(|(x, z)| Some((x.trim().parse().ok()?, z.trim().parse().ok()?)));
-    point.ok_or_else(|| {
-        let shown: String = text.chars().take(40).collect();
-        format!("expected \"x,z\", two numbers in metres, found \"{shown}\"")
-    })
+/// An answer and what was asked for besides.
+#[derive(Serialize)]
+struct WithFields {
+    #[serde(flatten)]
+    answer: HeightLine,
+    #[serde(flatten)]
+    more: BTreeMap<String, Value>,
 }
 
-/// Ground that loads the tiles a point needs, and forgets everything when it holds too much.
+/// One answer; what it does not have is null.
+#[derive(Serialize)]
+struct RayLine {
+    hit: bool,
+    state: &'static str,
+    t: Option<f64>,
+    point: Option<[f64; 3]>,
+    normal: Option<[f64; 3]>,
+    front: Option<bool>,
+    cell: Option<[i32; 2]>,
+    triangle: Option<u8>,
+}
+
+fn rays(ground: &mut LazyGround, line: &[u8], out: &mut impl Write) -> Result<(), LineError> {
+    let expected = "\"ox,oy,oz,dx,dy,dz,max\", seven numbers";
+    let [ox, oy, oz, dx, dy, dz, max] = parse_numbers(line, expected)?;
+    let ray = GroundRay::new([ox, oy, oz].into(), [dx, dy, dz].into(), max)?;
+    let answer = ground.ray(&ray);
+    let hit = if let RayAnswer::Hit(hit) = &answer { Some(hit) } else { None };
+    let line = RayLine {
+        hit: hit.is_some(),
+        state: match answer {
+            RayAnswer::Hit(_) => "hit",
+            RayAnswer::Miss => "miss",
+            RayAnswer::Pending => "pending",
+            RayAnswer::Failed => "failed",
+        },
+        t: hit.map(|h| h.t),
+        point: hit.map(|h| h.point.to_array()),
+        normal: hit.map(|h| h.normal.to_array()),
+        front: hit.map(|h| h.front),
+        cell: hit.map(|h| [h.cell.x, h.cell.z]),
+        triangle: hit.map(|h| h.triangle.index()),
+    };
+    put(out, &line)
+}
+
+/// Ground that loads the tiles a point or a ray needs, and forgets everything when it holds too much.
 struct LazyGround {
     file: PayloadFile,
+    planes: PlaneChoice,
     blocks: BTreeMap<BlockPos, Arc<Block>>,
     block_bytes: usize,
     ground: Ground,
@@ -145,17 +318,34 @@ struct LazyGround {
 }
 
 impl LazyGround {
-    fn new(file: PayloadFile) -> Self {
-        let ground = Ground::empty(file.config(), file.block_side());
-        Self { file, blocks: BTreeMap::new(), block_bytes: 0, ground, damage: None }
+    fn new(file: PayloadFile, planes: PlaneChoice) -> Self {
+        let ground = nothing_of(&file);
+        Self { file, planes, blocks: BTreeMap::new(), block_bytes: 0, ground, damage: None }
     }
 
-    fn point(&mut self, p: LatticePos) -> PointAnswer {
+    fn forget(&mut self) {
         if self.block_bytes + self.ground.resident_bytes() > CACHE_BYTES {
             self.blocks.clear();
             self.block_bytes = 0;
-            self.ground = Ground::empty(self.file.config(), self.file.block_side());
+            self.ground = nothing_of(&self.file);
         }
+    }
+
+    fn ray(&mut self, ray: &GroundRay) -> RayAnswer {
+        self.forget();
+        // What a ray needs is known only as it goes on: one block after another, each of them made resident or Failed.
+        while let Some(pos) = self.ground.first_absent(ray, Faces::Both) {
+            if self.block_bytes > CACHE_BYTES {
+                self.blocks.clear();
+                self.block_bytes = 0;
+            }
+            self.need(pos);
+        }
+        self.ground.first_hit(ray, Faces::Both)
+    }
+
+    fn point(&mut self, p: LatticePos) -> PointAnswer {
+        self.forget();
         for pos in self.tiles_around(p) {
             self.need(pos);
         }
@@ -167,6 +357,8 @@ impl LazyGround {
         let (config, side) = (self.file.config(), self.file.block_side());
         let s = config.spacing_lattice();
         let e = config.extent;
+        let placed = [config.placement.x, config.placement.z].map(|v| i64::from(v) * s);
+        let p = LatticePos { x: p.x - placed[0], z: p.z - placed[1] };
         let near = |v: i64, first: i32, end: i32| {
             // Beyond the extent there is nothing to load; the quotient fits after the clamp.
             let cell = v.div_euclid(s);
@@ -186,7 +378,7 @@ impl LazyGround {
         let (config, side) = (*self.file.config(), self.file.block_side());
         for near in pos.neighbourhood().filter(|&n| config.has_block(side, n)) {
             if !self.blocks.contains_key(&near) {
-                match self.file.read_block(near) {
+                match self.file.read_block_with(near, self.planes) {
                     Ok(block) => {
                         self.block_bytes += block.bytes();
                         self.blocks.insert(near, Arc::new(block));
@@ -207,12 +399,18 @@ impl LazyGround {
     }
 }
 
+fn nothing_of(file: &PayloadFile) -> Ground {
+    let catalogue = Arc::new(file.catalogue().clone());
+    Ground::empty(file.config(), file.block_side()).with_catalogue(catalogue)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use highground_terrain::config::{Diagonal, TerrainConfig};
     use highground_terrain::coord::{BlockSide, CellRect};
     use highground_terrain::kernel::weight_mip::HdTexel;
+    use highground_terrain::parry::math::Vector as DVec3;
     use highground_terrain::store::{Raster, WriteOptions, write_payload};
 
     /// 100×70 samples with ragged holes and two layers, so that answers often come from another cell or block.
@@ -236,7 +434,7 @@ mod tests {
         let path = dir.join("a.terrain");
         write_payload(&terrain(), &WriteOptions::new(BlockSide::S32, "{}", 0.0), &path).unwrap();
         let all = Ground::all_of(&PayloadFile::open(&path).unwrap()).unwrap();
-        let mut some = LazyGround::new(PayloadFile::open(&path).unwrap());
+        let mut some = LazyGround::new(PayloadFile::open(&path).unwrap(), PlaneChoice::NONE);
         for z in -2..140i64 {
             for x in -2..202i64 {
                 // Corners, edges and middles of cells; now and then everything is forgotten.
@@ -246,6 +444,15 @@ mod tests {
                 }
                 assert_eq!(some.point(p), all.point_at(p), "{p:?}");
             }
+        }
+        for i in 0..600 {
+            let start = DVec3::new(f64::from(i * 37 % 120) - 10.0, 12.0, f64::from(i * 53 % 90) - 10.0);
+            let dir = DVec3::new(f64::from(i * 29 % 41 - 20), -3.0, f64::from(i * 31 % 37 - 18));
+            let ray = GroundRay::new(start, dir, 150.0).unwrap();
+            if i % 50 == 0 {
+                some.block_bytes = CACHE_BYTES + 1;
+            }
+            assert_eq!(some.ray(&ray), all.first_hit(&ray, Faces::Both), "{start} {dir}");
         }
         std::fs::remove_dir_all(&dir).unwrap();
     }

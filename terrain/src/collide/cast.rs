@@ -284,13 +284,13 @@ impl Posed<'_> {
     /// The fractions between which the body's bounds are over the valid extent, so that no length of translation
     /// costs more than the map is wide. `None` when they never are.
     fn over_extent(&self, ground: &Ground, translation: DVec3) -> Option<(f64, f64)> {
-        let (s, e) = (ground.config().spacing_m(), ground.config().extent);
+        let [near, far] = ground.bounds();
         let (mut first, mut last) = (0.0_f64, 1.0_f64);
         for (origin, way, lo, hi, low, high) in [
-            (self.origin.x, translation.x, self.mins.x, self.maxs.x, e.x0, e.x1),
-            (self.origin.z, translation.z, self.mins.z, self.maxs.z, e.z0, e.z1),
+            (self.origin.x, translation.x, self.mins.x, self.maxs.x, near.x, far.x),
+            (self.origin.z, translation.z, self.mins.z, self.maxs.z, near.z, far.z),
         ] {
-            let (low, high) = (f64::from(low) * s - hi - origin, f64::from(high) * s - lo - origin);
+            let (low, high) = (low - hi - origin, high - lo - origin);
             if way == 0.0 {
                 if low > 0.0 || high < 0.0 {
                     return None;

@@ -8,12 +8,14 @@ mod dispatcher;
 mod feature;
 mod manifold;
 mod ray;
+mod ray_exact;
+mod ray_walk;
 mod search;
 mod shape;
 mod sweep;
 
 pub use dispatcher::TerrainDispatcher;
-pub use ray::{RayAnswer, RayError, RayHit};
+pub use ray::{Faces, GroundRay, RayAnswer, RayError, RayHit, Sight};
 pub use shape::{SharedGround, TerrainShape, block_bounds, subshape_id};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Rays against brute force over all triangles, and at every place where a ray could slip between two.
 
-use super::{RayAnswer, RayError, SharedGround, TerrainShape};
+use super::{Faces, GroundRay, RayAnswer, RayError, SharedGround, Sight, TerrainShape};
 use crate::config::{Diagonal, TerrainConfig};
 use crate::coord::{BlockPos, BlockSide, CellPos, CellRect};
 use crate::store::{MemoryTerrain, Raster};
@@ -252,4 +252,96 @@ fn what_is_no_ray_is_refused_and_endless_engine_rays_are_answered() {
     assert!((t - 20.0).abs() < 1e-3, "{t}");
     let away = Ray::new(DVec3::new(20.0, 10.0, 20.0), DVec3::Y);
     assert_eq!(shape.cast_local_ray(&away, f64::MAX, true), None);
+}
+
+/// The bumps are rough enough that a long level ray meets many triangles.
+#[test]
+fn all_hits_come_once_each_in_order_and_faces_and_sight_agree_with_them() {
+    let ground = bumps(Diagonal::Checkerboard);
+    let all = all_triangles(&ground);
+    let mut random = Random(17);
+    let (lo, hi) = (DVec3::new(-5.0, -1.5, -5.0), DVec3::new(105.0, 1.5, 100.0));
+    let mut most = 0;
+    for _ in 0..300 {
+        let (a, b) = (random.point(lo, hi), random.point(lo, hi));
+        let ray = GroundRay::between(a, b).unwrap();
+        let mut expected: Vec<(f64, bool)> = all
+            .iter()
+            .filter_map(|(_, _, v)| {
+                Some((meets(v, a, b)?, (v[1] - v[0]).cross(v[2] - v[0]).dot(b - a) < 0.0))
+            })
+            .collect();
+        expected.sort_by(|x, y| x.0.total_cmp(&y.0));
+        expected.dedup_by(|x, y| (x.0 - y.0).abs() < 1e-12);
+        most = most.max(expected.len());
+        for faces in [Faces::Both, Faces::Front, Faces::Back] {
+            let wanted: Vec<f64> =
+                expected.iter().filter(|e| faces.take(e.1)).map(|e| e.0 * ray.length()).collect();
+            let mut found = Vec::new();
+            let end = ground.all_hits(&ray, faces, |hit| {
+                assert!(faces.take(hit.front));
+                found.push(hit.t);
+                ControlFlow::Continue(())
+            });
+            assert_eq!((end, found.len()), (Sight::Clear, wanted.len()), "{a} {b} {faces:?}");
+            assert!(found.is_sorted() && found.iter().zip(&wanted).all(|(f, w)| (f - w).abs() < 1e-8));
+            let first = match ground.first_hit(&ray, faces) {
+                RayAnswer::Hit(hit) => Some(hit.t),
+                _ => None,
+            };
+            assert_eq!(first, found.first().copied());
+            let blocked = if wanted.is_empty() { Sight::Clear } else { Sight::Blocked };
+            assert_eq!(ground.sight(&ray, faces), blocked);
+        }
+        let mut given = 0;
+        let end = ground.all_hits(&ray, Faces::Both, |_| {
+            given += 1;
+            if given == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert_eq!(end == Sight::Blocked, expected.len() >= 2);
+    }
+    assert!(most > 30, "{most}");
+}
+
+#[test]
+fn what_is_missing_counts_from_where_the_ray_touches_it() {
+    let all =
+        MemoryTerrain::from_fn([97, 97], BlockSide::S32, |_| {}, |x, _| f64::from(x) / 4.0).ground_all();
+    let ground =
+        all.with_changes(&[(BlockPos::new(1, 1), Slot::Absent), (BlockPos::new(2, 1), Slot::Failed)]);
+    let cast = |a: [f64; 3], b: [f64; 3]| {
+        let ray = GroundRay::between(a.into(), b.into()).unwrap();
+        (
+            ground.first_hit(&ray, Faces::Both),
+            ground.sight(&ray, Faces::Both),
+            ground.first_absent(&ray, Faces::Both),
+        )
+    };
+    // Along the border of a block that is missing: both sides are on the way.
+    let (first, sight, absent) = cast([0.0, 20.0, 32.0], [63.0, 14.0, 32.0]);
+    assert_eq!((first, absent), (RayAnswer::Pending, Some(BlockPos::new(1, 1))));
+    // The ray comes down on the near side's ground all the same.
+    assert_eq!(sight, Sight::Blocked);
+    // One unit beside it nothing is missing.
+    let beside = 32.0 - 1.0 / 65536.0;
+    assert!(matches!(cast([0.0, 20.0, beside], [63.0, 14.0, beside]).0, RayAnswer::Hit(_)));
+    // A hit before it counts, also from the far side; behind it is only sight.
+    assert!(matches!(cast([20.0, 20.0, 40.0], [30.0, 0.0, 40.0]).0, RayAnswer::Hit(_)));
+    let through = cast([40.0, 30.0, 50.0], [40.0, 5.0, 90.0]);
+    assert_eq!((through.0, through.1), (RayAnswer::Pending, Sight::Blocked));
+    assert!(matches!(cast([40.0, 5.0, 90.0], [40.0, 30.0, 50.0]).0, RayAnswer::Hit(_)));
+    let failed = cast([70.0, 60.0, 40.0], [80.0, 50.0, 40.0]);
+    assert_eq!(failed, (RayAnswer::Failed, Sight::Failed, None));
+    // A corner is enough; what is missing first is what is answered.
+    assert_eq!(cast([31.0, 40.0, 33.0], [33.0, 40.0, 31.0]).0, RayAnswer::Pending);
+    assert_eq!(cast([30.0, 40.0, 33.0], [32.0, 40.0, 31.0]).0, RayAnswer::Miss);
+    assert_eq!(cast([90.0, 60.0, 40.0], [40.0, 60.0, 40.0]).0, RayAnswer::Failed);
+    assert_eq!(cast([90.0, 60.0, 40.0], [40.0, 60.0, 40.0]).1, Sight::Pending);
+    let mut hits = 0;
+    let ray = GroundRay::between(DVec3::new(40.0, 0.0, 0.0), DVec3::new(40.0, 30.0, 50.0)).unwrap();
+    let end = ground.all_hits(&ray, Faces::Both, |_| {
+        hits += 1;
+        ControlFlow::Continue(())
+    });
+    assert_eq!((end, hits), (Sight::Pending, 1));
 }

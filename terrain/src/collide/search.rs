@@ -16,11 +16,8 @@ pub(super) fn each_in(ground: &Ground, aabb: &Aabb, mut f: impl FnMut(&Tile, &Tr
 
 /// The bounds of everything that a terrain of this configuration could ever hold, whatever is resident.
 pub(super) fn world_bounds(ground: &Ground) -> Aabb {
-    let config = ground.config();
-    let (s, e) = (config.spacing_m(), config.extent);
-    let top = f64::from(crate::height::HEIGHT_LIMIT) * config.quantum.metres();
-    let at = |x: i32, y: f64, z: i32| DVec3::new(f64::from(x) * s, y, f64::from(z) * s);
-    Aabb::new(at(e.x0, -top, e.z0), at(e.x1, top, e.z1))
+    let [mins, maxs] = ground.bounds();
+    Aabb::new(mins, maxs)
 }
 
 /// The triangle with the least `distance` to a shape with these bounds, if any is within `limit`. `distance` may

@@ -112,7 +112,8 @@ pub fn block_bounds(ground: &Ground, block: BlockPos) -> Aabb {
     let world = search::world_bounds(ground);
     let s = ground.config().spacing_m();
     let (first, n) = (ground.side().first_sample(block), ground.side().samples());
-    let (x, z) = (f64::from(first.x) * s, f64::from(first.z) * s);
+    let [origin_x, _, origin_z] = ground.config().origin_m();
+    let (x, z) = (origin_x + f64::from(first.x) * s, origin_z + f64::from(first.z) * s);
     let side = f64::from(n) * s;
     Aabb::new(DVec3::new(x, world.mins.y, z), DVec3::new(x + side, world.maxs.y, z + side)).loosened(0.1)
 }

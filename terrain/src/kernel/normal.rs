@@ -102,7 +102,7 @@ pub fn row(
 
 /// Twice the slope at `here` between its neighbours, which may be void.
 #[inline]
-fn slope2(before: i32, here: i32, after: i32) -> i32 {
+pub(crate) fn slope2(before: i32, here: i32, after: i32) -> i32 {
     match (before == VOID, after == VOID) {
         (false, false) => after - before,
         (true, false) => 2 * (after - here),

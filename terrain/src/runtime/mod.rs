@@ -5,6 +5,8 @@
 
 mod data;
 mod loader;
+mod planes;
 
 pub use data::{BlockData, DataStats};
 pub use loader::{Loaded, Loader, read_with_retries};
+pub use planes::WithPlanes;

@@ -2,8 +2,9 @@
 
 use super::{BlockError, BlockSource, Raster};
 use crate::config::TerrainConfig;
+use crate::content::Catalogue;
 use crate::coord::{BlockPos, BlockSide};
-use crate::surface::{Block, Ground};
+use crate::surface::{Block, Ground, PlaneChoice};
 use std::sync::Arc;
 
 /// A [`Raster`] that gives blocks.
@@ -77,6 +78,15 @@ impl BlockSource for MemoryTerrain {
     fn height_range(&self) -> Option<(i32, i32)> {
         let valid = || self.raster.heights.iter().copied().filter(|&q| q != crate::height::VOID);
         Some((valid().min()?, valid().max()?))
+    }
+
+    fn catalogue(&self) -> &Catalogue {
+        &self.raster.catalogue
+    }
+
+    fn read_block_with(&self, pos: BlockPos, planes: PlaneChoice) -> Result<Block, BlockError> {
+        let block = self.read_block(pos)?;
+        Ok(block.with_planes(self.raster.block_planes(self.side, pos, planes)))
     }
 
     fn read_block(&self, pos: BlockPos) -> Result<Block, BlockError> {

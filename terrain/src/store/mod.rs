@@ -29,8 +29,9 @@ pub use verify::{VerifyError, verify, verify_open, verify_with};
 pub use write::{WriteError, WriteOptions, Written, write_payload, write_payload_with};
 
 use crate::config::TerrainConfig;
+use crate::content::Catalogue;
 use crate::coord::{BlockPos, BlockSide};
-use crate::surface::Block;
+use crate::surface::{Block, PlaneChoice};
 
 /// Why a block could not be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,9 +59,33 @@ pub trait BlockSource: Send + Sync {
     /// Lowest and highest sample of the whole terrain, in quanta; `None` when every sample is void.
     fn height_range(&self) -> Option<(i32, i32)>;
 
+    /// What the planes of its blocks refer to; by default nothing.
+    fn catalogue(&self) -> &Catalogue {
+        static NOTHING: Catalogue = Catalogue {
+            layers: Vec::new(),
+            materials: Vec::new(),
+            user_channels: Vec::new(),
+            foliage: Vec::new(),
+            objects: Vec::new(),
+            overlays: Vec::new(),
+            water: None,
+        };
+        &NOTHING
+    }
+
     /// Reads and checks one block that is on the map.
     ///
     /// # Errors
     /// Says what is wrong with the block; never gives flat ground instead.
     fn read_block(&self, pos: BlockPos) -> Result<Block, BlockError>;
+
+    /// The same with planes. A source that has none to give, as by default, gives the block as it is: its planes are
+    /// then not loaded, whatever was asked for.
+    ///
+    /// # Errors
+    /// As [`BlockSource::read_block`].
+    fn read_block_with(&self, pos: BlockPos, planes: PlaneChoice) -> Result<Block, BlockError> {
+        let _ = planes;
+        self.read_block(pos)
+    }
 }

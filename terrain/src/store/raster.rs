@@ -7,7 +7,7 @@ use crate::height::{HEIGHT_LIMIT, VOID};
 use crate::kernel::weight_mip::HdTexel;
 use crate::kernel::weights::{self, LayerKind};
 use crate::store::TerrainRows;
-use crate::surface::{Block, Triangle};
+use crate::surface::{Block, BlockPlanes, PlaneChoice, Triangle};
 use std::ops::Range;
 
 /// Everything a whole terrain holds.
@@ -282,6 +282,25 @@ impl Raster {
         }
         let weights = (!self.catalogue.layers.is_empty()).then(|| self.block_weights(side, pos).into());
         Block::new(pos, side, heights.into(), mask.into(), weights)
+    }
+
+    /// Cuts the planes of a block out. Values beyond the map are 0.
+    pub fn block_planes(&self, side: BlockSide, pos: BlockPos, choice: PlaneChoice) -> BlockPlanes {
+        let chosen = self.planes.iter().filter(|p| choice.takes(p.kind));
+        BlockPlanes::new(choice, chosen.map(|p| (p.kind, self.cut(p, side, pos))))
+    }
+
+    fn cut(&self, plane: &Plane, side: BlockSide, pos: BlockPos) -> Vec<u8> {
+        let (lattice, bytes) = (plane.kind.lattice(), plane.kind.bytes());
+        let [w, h] = lattice.size(&self.config).map(|n| n as usize);
+        let n = side.samples() as usize * lattice.per_cell(&self.config) as usize;
+        let (x0, z0) = (pos.x as usize * n, pos.z as usize * n);
+        let mut out = vec![0; n * n * bytes];
+        let columns = w.min(x0 + n).saturating_sub(x0) * bytes;
+        for (z, row) in (z0..h.min(z0 + n)).zip(out.chunks_exact_mut(n * bytes)) {
+            row[..columns].copy_from_slice(&plane.values[(z * w + x0) * bytes..][..columns]);
+        }
+        out
     }
 
     /// HD texels of a block; those beyond the map are layer 0.

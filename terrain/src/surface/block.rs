@@ -1,5 +1,7 @@
 //! One block of decoded data, as read from a store, before it has neighbours.
 
+use super::BlockPlanes;
+use crate::content::Lattice;
 use crate::coord::{BlockPos, BlockSide};
 use crate::height::VOID;
 use crate::kernel::weight_mip::HdTexel;
@@ -14,6 +16,7 @@ pub struct Block {
     heights: Box<[i32]>,
     mask: Box<[u8]>,
     weights: Option<Arc<[HdTexel]>>,
+    planes: BlockPlanes,
 }
 
 impl Block {
@@ -35,7 +38,29 @@ impl Block {
         if let Some(w) = &weights {
             assert!([n, 4 * n, 16 * n].contains(&w.len()), "a block holds side² · 1, 4 or 16 weight texels");
         }
-        Self { pos, side, heights, mask, weights }
+        Self { pos, side, heights, mask, weights, planes: BlockPlanes::default() }
+    }
+
+    /// The same block with planes.
+    ///
+    /// # Panics
+    /// When a plane does not cover the block.
+    #[must_use]
+    pub fn with_planes(self, planes: BlockPlanes) -> Self {
+        let n = (self.side.samples() * self.side.samples()) as usize;
+        for (kind, values) in planes.all() {
+            let whole = match kind.lattice() {
+                Lattice::Paint => [n, 4 * n, 16 * n].contains(&values.len()),
+                Lattice::Cells | Lattice::Samples => values.len() == n * kind.bytes(),
+            };
+            assert!(whole, "a block's {} cover it", kind.name());
+        }
+        Self { planes, ..self }
+    }
+
+    /// Its planes.
+    pub fn planes(&self) -> &BlockPlanes {
+        &self.planes
     }
 
     /// Where it is.
@@ -80,5 +105,6 @@ impl Block {
             + self.heights.len() * 4
             + self.mask.len()
             + self.weights.as_ref().map_or(0, |w| w.len() * std::mem::size_of::<HdTexel>())
+            + self.planes.bytes()
     }
 }

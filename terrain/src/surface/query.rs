@@ -3,10 +3,60 @@
 //! Positions are rounded to the 2⁻¹⁶ m lattice, then all is integer until one division. The rules are in
 //! `ARCHITECTURE.md`, "The surface".
 
-use super::{Ground, Slot, Tile, Triangle, plane_height};
-use crate::coord::{CellPos, LatticeError, LatticePos};
+use super::spot::Spot;
+use super::{Ground, Slot, Tile, Triangle};
+use crate::coord::{BlockPos, CellPos, LatticeError, LatticePos};
 use crate::state::AnswerState;
 use glam::DVec3;
+
+/// The answer to a question about the surface at a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Answer<T> {
+    /// There is ground.
+    Valid(T),
+    /// Inside the map, but every triangle that touches the point is removed.
+    Hole,
+    /// Outside the valid extent.
+    Outside,
+    /// The block is not resident.
+    Pending,
+    /// The block cannot be had.
+    Failed,
+}
+
+impl<T> Answer<T> {
+    /// Which kind of answer.
+    pub const fn state(&self) -> AnswerState {
+        match self {
+            Answer::Valid(_) => AnswerState::Valid,
+            Answer::Hole => AnswerState::Hole,
+            Answer::Outside => AnswerState::Outside,
+            Answer::Pending => AnswerState::Pending,
+            Answer::Failed => AnswerState::Failed,
+        }
+    }
+
+    /// What a Valid answer holds.
+    #[inline]
+    pub fn valid(self) -> Option<T> {
+        match self {
+            Answer::Valid(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// The same kind of answer about something else.
+    #[inline]
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Answer<U> {
+        match self {
+            Answer::Valid(v) => Answer::Valid(f(v)),
+            Answer::Hole => Answer::Hole,
+            Answer::Outside => Answer::Outside,
+            Answer::Pending => Answer::Pending,
+            Answer::Failed => Answer::Failed,
+        }
+    }
+}
 
 /// The answer to "what is the ground under (x, z)?". Height, cell, triangle, normal and layer are there exactly when
 /// the state is Valid.
@@ -21,7 +71,7 @@ pub struct PointAnswer {
 /// The ground under a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroundPoint {
-    /// Metres: the nearest `f64` to the exact rational height.
+    /// World metres: the nearest `f64` to the exact rational height.
     pub height: f64,
     /// The cell whose triangle answered.
     pub cell: CellPos,
@@ -29,15 +79,12 @@ pub struct GroundPoint {
     pub triangle: Triangle,
     /// Unit face normal, up.
     pub normal: DVec3,
-    /// The stronger surface layer of the paint texel under the point.
+    /// The stronger surface layer of the paint texel under the point; 0 when the answering cell stands in a block that is
+    /// not resident ([`Spot::layer`] tells).
     pub layer: u8,
 }
 
 impl PointAnswer {
-    const fn without_ground(state: AnswerState) -> Self {
-        Self { state, ground: None }
-    }
-
     /// The height of a Valid answer, in metres.
     pub fn height(&self) -> Option<f64> {
         self.ground.map(|g| g.height)
@@ -45,7 +92,7 @@ impl PointAnswer {
 }
 
 impl Ground {
-    /// The ground under a position in metres.
+    /// The ground under a position in world metres.
     ///
     /// # Errors
     /// NaN, infinities and positions beyond ±2⁴⁰ lattice units are no positions.
@@ -53,71 +100,113 @@ impl Ground {
         Ok(self.point_at(LatticePos::from_metres(x, z)?))
     }
 
-    /// The ground under a lattice position. The owner of a point is the cell by floor (the far map edge belongs to
-    /// the last cell) and its diagonal belongs to triangle 0; if the owner is removed, the other visible triangles
-    /// touching the point answer in (z, x, triangle) order.
+    /// The ground under a world lattice position; see [`Ground::spot_at`].
     pub fn point_at(&self, p: LatticePos) -> PointAnswer {
-        let config = self.config();
-        let s = config.spacing_lattice();
-        let e = config.extent;
-        let inside = |v: i64, a: i32, b: i32| v >= i64::from(a) * s && v <= i64::from(b) * s;
-        if !inside(p.x, e.x0, e.x1) || !inside(p.z, e.z0, e.z1) {
-            return PointAnswer::without_ground(AnswerState::Outside);
+        let answer = self.spot_at(p);
+        let state = answer.state();
+        let ground = answer.valid().map(|spot| GroundPoint {
+            height: spot.height(),
+            cell: spot.cell(),
+            triangle: spot.triangle(),
+            normal: spot.normal(),
+            layer: spot.layer().known().unwrap_or(0),
+        });
+        PointAnswer { state, ground }
+    }
+
+    /// The height under a position in world metres: the nearest `f64` to the exact rational height.
+    ///
+    /// # Errors
+    /// NaN, infinities and positions beyond ±2⁴⁰ lattice units are no positions.
+    #[inline]
+    pub fn height(&self, x: f64, z: f64) -> Result<Answer<f64>, LatticeError> {
+        Ok(self.spot(x, z)?.map(|spot| spot.height()))
+    }
+
+    /// Whether there is ground under a position in world metres: Valid, or why not.
+    ///
+    /// # Errors
+    /// NaN, infinities and positions beyond ±2⁴⁰ lattice units are no positions.
+    pub fn contains(&self, x: f64, z: f64) -> Result<AnswerState, LatticeError> {
+        Ok(self.spot(x, z)?.state())
+    }
+
+    /// The place on the ground under a position in world metres, to be asked for more.
+    ///
+    /// # Errors
+    /// NaN, infinities and positions beyond ±2⁴⁰ lattice units are no positions.
+    #[inline]
+    pub fn spot(&self, x: f64, z: f64) -> Result<Answer<Spot<'_>>, LatticeError> {
+        Ok(self.spot_at(LatticePos::from_metres(x, z)?))
+    }
+
+    /// The place on the ground under a world lattice position. The owner of a point is the cell by floor (the far map
+    /// edge belongs to the last cell) and its diagonal belongs to triangle 0; if the owner is removed, the other visible
+    /// triangles touching the point answer in (z, x, triangle) order.
+    #[inline]
+    pub fn spot_at(&self, p: LatticePos) -> Answer<Spot<'_>> {
+        self.find(self.frame().local(p))
+    }
+
+    /// The same for a position in terrain-local lattice units.
+    #[inline(always)]
+    pub(crate) fn find(&self, p: LatticePos) -> Answer<Spot<'_>> {
+        let f = self.frame();
+        if !f.contains(p) {
+            return Answer::Outside;
         }
-        let [cells_x, cells_z] = config.cells();
-        let floor = CellPos::new(
-            (p.x.div_euclid(s) as i32).min(cells_x - 1),
-            (p.z.div_euclid(s) as i32).min(cells_z - 1),
-        );
+        let floor = CellPos::new(f.cell(p.x).min(f.last[0]), f.cell(p.z).min(f.last[1]));
         // A point on the extent's far edge has its surface on the near side; that tile knows all cells around it.
-        let asked = CellPos::new(floor.x.min(e.x1 - 1), floor.z.min(e.z1 - 1));
+        let asked = CellPos::new(floor.x.min(f.far[0]), floor.z.min(f.far[1]));
         let tile = match self.slot(self.side().block_of_cell(asked)) {
-            Slot::Absent => return PointAnswer::without_ground(AnswerState::Pending),
-            Slot::Failed => return PointAnswer::without_ground(AnswerState::Failed),
-            Slot::Resident(tile) => tile,
+            Slot::Resident(tile) => &**tile,
+            Slot::Absent => return Answer::Pending,
+            Slot::Failed => return Answer::Failed,
         };
-        let local = |cell: CellPos| (p.x - i64::from(cell.x) * s, p.z - i64::from(cell.z) * s);
-        let (fx, fz) = local(floor);
+        let (fx, fz) = (p.x - i64::from(floor.x) * f.s, p.z - i64::from(floor.z) * f.s);
+        let anti = tile.is_anti(floor);
+        let owner = Triangle::owner(anti, fx, fz, f.s);
+        if floor == asked && (tile.is_whole() || tile.cell_mask(floor) & owner.bit() != 0) {
+            return Answer::Valid(Spot::new(self, tile, floor, owner, [fx, fz], tile.own_corners(floor)));
+        }
+        self.find_around(tile, floor, p)
+    }
+
+    /// The rest of the point rule, where the owner may be removed.
+    #[cold]
+    #[inline(never)]
+    fn find_around<'a>(&'a self, tile: &'a Tile, floor: CellPos, p: LatticePos) -> Answer<Spot<'a>> {
+        let s = self.frame().s;
+        let local = |cell: CellPos| [p.x - i64::from(cell.x) * s, p.z - i64::from(cell.z) * s];
+        let spot =
+            |cell: CellPos, t: Triangle| Spot::new(self, tile, cell, t, local(cell), tile.corners(cell));
+        let [fx, fz] = local(floor);
         let owner = Triangle::owner(tile.is_anti(floor), fx, fz, s);
         if tile.cell_mask(floor) & owner.bit() != 0 {
-            return self.answer(tile, floor, owner, p);
+            return Answer::Valid(spot(floor, owner));
         }
         for z in floor.z - 1..=floor.z + 1 {
             for x in floor.x - 1..=floor.x + 1 {
                 let cell = CellPos::new(x, z);
-                let (fx, fz) = local(cell);
+                let [fx, fz] = local(cell);
                 if !(0..=s).contains(&fx) || !(0..=s).contains(&fz) || !around(tile, cell) {
                     continue;
                 }
                 let (mask, anti) = (tile.cell_mask(cell), tile.is_anti(cell));
                 for t in Triangle::BOTH {
                     if mask & t.bit() != 0 && t.touches(anti, fx, fz, s) {
-                        return self.answer(tile, cell, t, p);
+                        return Answer::Valid(spot(cell, t));
                     }
                 }
             }
         }
-        PointAnswer::without_ground(AnswerState::Hole)
+        Answer::Hole
     }
 
-    fn answer(&self, tile: &Tile, cell: CellPos, triangle: Triangle, p: LatticePos) -> PointAnswer {
-        let config = self.config();
-        let s = config.spacing_lattice();
-        let q = tile.corners(cell);
-        let anti = tile.is_anti(cell);
-        let (fx, fz) = (p.x - i64::from(cell.x) * s, p.z - i64::from(cell.z) * s);
-        let n = plane_height(triangle, anti, q, fx, fz, s);
-        let quantum = config.quantum.metres();
-        let (gx, gz) = triangle.gradient(anti, q);
-        let slope = quantum / config.spacing_m();
-        let normal = DVec3::new(0.0 - gx as f64 * slope, 1.0, 0.0 - gz as f64 * slope).normalize();
-        // The texel is that of the answering cell; a neighbour's texels are in its own tile.
-        let layer = match self.tile(self.side().block_of_cell(cell)) {
-            Some(own) => own.layer(cell, fx, fz, s),
-            None => 0,
-        };
-        let ground = GroundPoint { height: n as f64 / s as f64 * quantum, cell, triangle, normal, layer };
-        PointAnswer { state: AnswerState::Valid, ground: Some(ground) }
+    /// The tile of a cell, if resident.
+    pub(crate) fn tile_of(&self, cell: CellPos) -> Option<&Tile> {
+        let pos: BlockPos = self.side().block_of_cell(cell);
+        self.tile(pos)
     }
 }
 
@@ -131,7 +220,7 @@ fn around(tile: &Tile, c: CellPos) -> bool {
 mod tests {
     use super::*;
     use crate::config::Diagonal;
-    use crate::coord::{BlockPos, BlockSide, CellRect, SamplePos};
+    use crate::coord::{BlockSide, CellRect, SamplePos};
     use crate::store::{MemoryTerrain, Raster};
     use proptest::prelude::*;
 

@@ -4,29 +4,49 @@
 //! cell on the last column has its far samples, a contact on a border edge knows the true neighbouring triangle, and
 //! shared edges agree by construction.
 
-use super::{Block, Tri, Triangle};
+use super::heights::Heights;
+use super::planes::NotLoaded;
+use super::{Block, BlockPlanes, Tri, Triangle};
 use crate::config::{Diagonal, TerrainConfig};
-use crate::coord::{BlockPos, BlockSide, CellPos, SamplePos};
+use crate::content::PlaneKind;
+use crate::coord::{BlockPos, BlockSide, CellPos, CellRect, SamplePos};
 use crate::height::VOID;
+use crate::kernel::normal::slope2;
 use crate::kernel::weight_mip::HdTexel;
 use glam::DVec3;
 use std::sync::Arc;
 
-/// One block's surface.
+/// One block's surface: 16-bit samples and two bits a cell where that is enough, nothing for cells where everything is
+/// visible, and the ranges of heights that rays walk over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tile {
     pos: BlockPos,
     side: BlockSide,
     diagonal: Diagonal,
+    paint_per_cell: u8,
+    /// Cells outside it show nothing: beyond the extent, the map or the apron.
+    shown: CellRect,
     spacing_m: f64,
     quantum_m: f64,
-    paint_per_cell: u8,
-    /// (side + 3)² quanta, first at sample −1.
-    heights: Box<[i32]>,
-    /// (side + 2)² masks, first at cell −1.
-    mask: Box<[u8]>,
-    weights: Option<Arc<[HdTexel]>>,
+    /// Samples and quanta that the terrain is placed by: [x, y, z].
+    placement: [i32; 3],
     min_max: Option<(i32, i32)>,
+    /// (side + 3)² samples, first at sample −1.
+    heights: Heights,
+    /// (side + 2)² cells, first at cell −1, four a byte; absent when all of `shown` is whole.
+    mask: Option<Box<[u8]>>,
+    weights: Option<Arc<[HdTexel]>>,
+    planes: BlockPlanes,
+    water: Water,
+}
+
+/// Water over the samples 0 ..= side.
+#[derive(Clone, Debug, PartialEq)]
+enum Water {
+    NotLoaded,
+    Dry,
+    /// (side + 1)² depths in quanta.
+    Depths(Box<[u32]>),
 }
 
 impl Tile {
@@ -42,98 +62,102 @@ impl Tile {
         let side = block.side();
         let n = side.samples();
         let first = side.first_sample(block.pos());
-        let around: Vec<Option<&Block>> = block
-            .pos()
-            .neighbourhood()
-            .map(|p| {
-                let found = if p == block.pos() { Some(block) } else { neighbour(p) };
-                assert!(found.is_some() || !config.has_block(side, p), "a tile needs block {p:?}");
-                found
-            })
-            .collect();
-        let mut heights = Vec::with_capacity(((n + 3) * (n + 3)) as usize);
+        let mut around = [None; 9];
+        for (p, around) in block.pos().neighbourhood().zip(&mut around) {
+            *around = if p == block.pos() { Some(block) } else { neighbour(p) };
+            assert!(around.is_some() || !config.has_block(side, p), "a tile needs block {p:?}");
+        }
+        let mut quanta = Vec::with_capacity(((n + 3) * (n + 3)) as usize);
         for z in -1..=n + 1 {
-            append_row(&around, n, z, 2, VOID, Block::heights, &mut heights);
+            append_row(&around, n, z, 2, VOID, Block::heights, &mut quanta);
         }
-        let mut mask = Vec::with_capacity(((n + 2) * (n + 2)) as usize);
+        let [cells_x, cells_z] = config.cells();
         let e = config.extent;
-        for z in -1..=n {
-            let start = mask.len();
-            append_row(&around, n, z, 1, 0, Block::mask, &mut mask);
-            // Cells outside the extent show nothing.
-            let inside = |x: i32| (x - first.x + 1).clamp(0, n + 2) as usize;
-            let (from, to) =
-                if (e.z0..e.z1).contains(&(first.z + z)) { (inside(e.x0), inside(e.x1)) } else { (0, 0) };
-            mask[start..start + from].fill(0);
-            mask[start + to.max(from)..].fill(0);
-        }
+        let shown = CellRect {
+            x0: e.x0.max(first.x - 1),
+            z0: e.z0.max(first.z - 1),
+            x1: e.x1.min(cells_x).min(first.x + n + 1),
+            z1: e.z1.min(cells_z).min(first.z + n + 1),
+        };
         let mut tile = Self {
             pos: block.pos(),
             side,
             diagonal: config.diagonal,
+            paint_per_cell: config.paint_per_cell,
+            shown,
             spacing_m: config.spacing_m(),
             quantum_m: config.quantum.metres(),
-            paint_per_cell: config.paint_per_cell,
-            heights: heights.into(),
-            mask: mask.into(),
-            weights: block.weights().cloned(),
+            placement: [config.placement.x, config.placement.y, config.placement.z],
             min_max: None,
+            heights: Heights::of(&quanta),
+            mask: None,
+            weights: block.weights().cloned(),
+            planes: block.planes().clone(),
+            water: join_water(&around, n),
         };
-        tile.remove_voids();
-        tile.min_max = tile.visible_min_max();
+        tile.mask = tile.joined_mask(&around, &quanta);
+        tile.min_max = tile.make_ranges();
         tile
     }
 
+    /// The masks of the apron's cells, packed; `None` when all that may be shown is whole.
+    ///
     /// Stored masks leave out every triangle that touches a void, but a block is checked alone: one whose mask is wrong
     /// about its neighbours' samples must not turn "no sample" into a height.
-    fn remove_voids(&mut self) {
-        if !self.heights.contains(&VOID) {
-            return;
-        }
-        let first = self.side.first_sample(self.pos);
+    fn joined_mask(&self, around: &[Option<&Block>; 9], quanta: &[i32]) -> Option<Box<[u8]>> {
         let n = self.side.samples();
+        let width = (n + 2) as usize;
+        let first = self.side.first_sample(self.pos);
+        let mut bytes = Vec::with_capacity(width * width);
         for z in -1..=n {
-            for x in -1..=n {
-                let cell = CellPos::new(first.x + x, first.z + z);
-                let corners = self.corners(cell);
-                if !corners.contains(&VOID) {
-                    continue;
-                }
-                let anti = self.diagonal.is_anti(cell);
-                let index = ((z + 1) * (n + 2) + x + 1) as usize;
+            append_row(around, n, z, 1, 0, Block::mask, &mut bytes);
+        }
+        let (x0, x1) = ((self.shown.x0 - first.x + 1) as usize, (self.shown.x1 - first.x + 1) as usize);
+        let rows = (self.shown.z0 - first.z + 1) as usize..(self.shown.z1 - first.z + 1) as usize;
+        if self.shown.is_empty() {
+            bytes.fill(0);
+        } else {
+            for (z, row) in bytes.chunks_exact_mut(width).enumerate() {
+                let inside = if rows.contains(&z) { x0..x1 } else { 0..0 };
+                row[..inside.start].fill(0);
+                row[inside.end..].fill(0);
+            }
+        }
+        if quanta.contains(&VOID) {
+            for (i, mask) in bytes.iter_mut().enumerate().filter(|m| *m.1 != 0) {
+                let (x, z) = ((i % width) as i32 - 1, (i / width) as i32 - 1);
+                let anti = self.diagonal.is_anti(CellPos::new(first.x + x, first.z + z));
+                let at = |(dx, dz): (i32, i32)| quanta[((z + 1 + dz) * (n + 3) + x + 1 + dx) as usize];
                 for t in Triangle::BOTH {
-                    if t.corners(anti).iter().any(|&(dx, dz)| corners[(dx + 2 * dz) as usize] == VOID) {
-                        self.mask[index] &= !t.bit();
+                    if t.corners(anti).iter().any(|&corner| at(corner) == VOID) {
+                        *mask &= !t.bit();
                     }
                 }
             }
         }
+        let whole = !self.shown.is_empty()
+            && rows.clone().all(|z| bytes[z * width..][x0..x1].iter().fold(3, |all, m| all & m) == 3);
+        if whole {
+            return None;
+        }
+        let pack = |four: &[u8]| four.iter().rev().fold(0, |byte, m| byte << 2 | (m & 3));
+        Some(bytes.chunks(4).map(pack).collect())
     }
 
-    fn visible_min_max(&self) -> Option<(i32, i32)> {
-        let first = self.side.first_sample(self.pos);
-        let n = self.side.samples() as usize;
-        let rows =
-            |width: usize, count: usize| (1..=count).map(move |z| z * width + 1..z * width + 1 + count);
-        if rows(n + 2, n).all(|row| self.mask[row].iter().all(|&m| m == 3)) {
-            // Every triangle is visible, so every sample of the block and of its far edges is a corner.
-            let mut samples = rows(n + 3, n + 1).flat_map(|row| self.heights[row].iter().copied());
-            let start = samples.next()?;
-            return Some(samples.fold((start, start), |(lo, hi), q| (lo.min(q), hi.max(q))));
-        }
-        let mut range: Option<(i32, i32)> = None;
-        for z in 0..self.side.samples() {
-            for x in 0..self.side.samples() {
-                let cell = CellPos::new(first.x + x, first.z + z);
-                let (mask, anti) = (self.cell_mask(cell), self.diagonal.is_anti(cell));
-                for t in Triangle::BOTH.into_iter().filter(|t| mask & t.bit() != 0) {
-                    for (dx, dz) in t.corners(anti) {
-                        let q = self.quanta(cell.corner(dx, dz));
-                        range = Some(range.map_or((q, q), |(lo, hi)| (lo.min(q), hi.max(q))));
-                    }
-                }
+    fn make_ranges(&mut self) -> Option<(i32, i32)> {
+        let (first, n) = (self.side.first_sample(self.pos), self.side.samples());
+        let mut heights = std::mem::replace(&mut self.heights, Heights::of(&[]));
+        let shown = |x: usize, z: usize| {
+            let cell = CellPos::new(first.x + x as i32, first.z + z as i32);
+            let (mask, anti) = (self.cell_mask(cell), self.diagonal.is_anti(cell));
+            let mut corners = [false; 4];
+            for t in Triangle::BOTH.into_iter().filter(|t| mask & t.bit() != 0) {
+                t.corners(anti).iter().for_each(|&(dx, dz)| corners[(dx + 2 * dz) as usize] = true);
             }
-        }
+            corners
+        };
+        let range = heights.make_ranges(n as usize, if self.shows_all() { None } else { Some(&shown) });
+        self.heights = heights;
         range
     }
 
@@ -152,6 +176,12 @@ impl Tile {
         self.min_max
     }
 
+    /// Where sample (x, z), counted from the block's first, is stored.
+    #[inline(always)]
+    fn sample_index(&self, x: i32, z: i32) -> usize {
+        ((z + 1) * (self.side.samples() + 3) + x + 1) as usize
+    }
+
     /// Raw quanta of a sample from −1 to side + 1 around the block; [`VOID`] where there is none.
     ///
     /// # Panics
@@ -161,13 +191,43 @@ impl Tile {
         let first = self.side.first_sample(self.pos);
         let (x, z, n) = (s.x - first.x + 1, s.z - first.z + 1, self.side.samples() + 3);
         assert!(x >= 0 && z >= 0 && x < n && z < n, "sample {s:?} is not in tile {:?}", self.pos);
-        self.heights[(z * n + x) as usize]
+        self.heights.get((z * n + x) as usize)
     }
 
     /// Quanta of a cell's corners [00, 10, 01, 11].
     #[inline]
     pub fn corners(&self, cell: CellPos) -> [i32; 4] {
         [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(dx, dz)| self.quanta(cell.corner(dx, dz)))
+    }
+
+    /// The corners of one of its own cells with a visible triangle; a void among them is no matter to that triangle.
+    #[inline(always)]
+    pub(crate) fn own_corners(&self, cell: CellPos) -> [i32; 4] {
+        let first = self.side.first_sample(self.pos);
+        let width = (self.side.samples() + 3) as usize;
+        self.heights.corners(self.sample_index(cell.x - first.x, cell.z - first.z), width)
+    }
+
+    /// Samples and ranges, for walks over them.
+    pub(crate) fn heights(&self) -> &Heights {
+        &self.heights
+    }
+
+    /// Whether every cell of its own that lies on the map and in the extent shows both triangles.
+    #[inline(always)]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.mask.is_none()
+    }
+
+    /// Whether every cell of its own shows both triangles.
+    #[inline(always)]
+    pub(crate) fn shows_all(&self) -> bool {
+        let (first, n) = (self.side.first_sample(self.pos), self.side.samples());
+        self.mask.is_none()
+            && self.shown.x0 <= first.x
+            && self.shown.z0 <= first.z
+            && self.shown.x1 >= first.x + n
+            && self.shown.z1 >= first.z + n
     }
 
     /// Visibility of a cell from −1 to side around the block, the extent applied.
@@ -179,7 +239,13 @@ impl Tile {
         let first = self.side.first_sample(self.pos);
         let (x, z, n) = (c.x - first.x + 1, c.z - first.z + 1, self.side.samples() + 2);
         assert!(x >= 0 && z >= 0 && x < n && z < n, "cell {c:?} is not in tile {:?}", self.pos);
-        self.mask[(z * n + x) as usize]
+        match &self.mask {
+            None => 3 * u8::from(self.shown.contains(c)),
+            Some(mask) => {
+                let index = (z * n + x) as usize;
+                mask[index / 4] >> (index % 4 * 2) & 3
+            }
+        }
     }
 
     /// Whether the cell is split along 10–01.
@@ -188,7 +254,7 @@ impl Tile {
         self.diagonal.is_anti(c)
     }
 
-    /// A triangle in metres if it is visible; the cell is from −1 to side around the block.
+    /// A triangle in world metres if it is visible; the cell is from −1 to side around the block.
     #[inline]
     pub fn triangle(&self, cell: CellPos, triangle: Triangle) -> Option<Tri> {
         if self.cell_mask(cell) & triangle.bit() == 0 {
@@ -198,35 +264,126 @@ impl Tile {
         Some(Tri { cell, triangle, vertices })
     }
 
-    /// A sample in metres (exact); y is meaningless for a void.
+    /// A sample in world metres (exact); y is meaningless for a void.
     #[inline]
     pub fn vertex(&self, s: SamplePos) -> DVec3 {
+        let [x, y, z] = self.placement;
+        // A placement keeps all of a terrain within 2³¹ samples and 2²⁵ quanta.
         DVec3::new(
-            f64::from(s.x) * self.spacing_m,
-            f64::from(self.quanta(s)) * self.quantum_m,
-            f64::from(s.z) * self.spacing_m,
+            f64::from(s.x + x) * self.spacing_m,
+            f64::from(self.quanta(s).wrapping_add(y)) * self.quantum_m,
+            f64::from(s.z + z) * self.spacing_m,
         )
+    }
+
+    /// Twice the slope a sample along x and z at a sample from 0 to side, in quanta, by the rule of
+    /// [`crate::kernel::normal`].
+    pub(crate) fn slope2(&self, s: SamplePos) -> [i32; 2] {
+        let at = |dx: i32, dz: i32| self.quanta(SamplePos::new(s.x + dx, s.z + dz));
+        let here = at(0, 0);
+        [slope2(at(-1, 0), here, at(1, 0)), slope2(at(0, -1), here, at(0, 1))]
     }
 
     /// The stronger layer of the paint texel (mip 0) under a point of one of the block's own cells; fractions in
     /// lattice units of a cell whose side is `s`. Ties go to the smaller id; layer 0 without weights.
     pub fn layer(&self, cell: CellPos, fx: i64, fz: i64, s: i64) -> u8 {
         let Some(weights) = &self.weights else { return 0 };
+        self.texel(cell, fx, fz, s).map_or(0, |i| weights[i].dominant())
+    }
+
+    /// The paint texel under a point of one of its own cells.
+    fn texel(&self, cell: CellPos, fx: i64, fz: i64, s: i64) -> Option<usize> {
         let ppc = i64::from(self.paint_per_cell);
         let first = self.side.first_sample(self.pos);
         let texel = |c: i32, f: i64| i64::from(c) * ppc + (f * ppc / s).min(ppc - 1);
         let (tx, tz) = (texel(cell.x - first.x, fx), texel(cell.z - first.z, fz));
         let width = i64::from(self.side.samples()) * ppc;
-        if tx < 0 || tz < 0 || tx >= width || tz >= width {
-            return 0;
-        }
-        weights[(tz * width + tx) as usize].dominant()
+        (tx >= 0 && tz >= 0 && tx < width && tz < width).then_some((tz * width + tx) as usize)
     }
 
-    /// Bytes held in memory. Weights are the block's own and counted there.
-    pub fn bytes(&self) -> usize {
-        std::mem::size_of::<Self>() + self.heights.len() * 4 + self.mask.len()
+    /// The planes of the block.
+    pub fn planes(&self) -> &BlockPlanes {
+        &self.planes
     }
+
+    /// The value of a plane over cells, of one of its own cells.
+    pub(crate) fn cell_value(&self, kind: PlaneKind, cell: CellPos) -> Result<u8, NotLoaded> {
+        let (first, n) = (self.side.first_sample(self.pos), self.side.samples());
+        let index = ((cell.z - first.z) * n + cell.x - first.x) as usize;
+        Ok(self.planes.get(kind)?.map_or(0, |values| values[index]))
+    }
+
+    /// The physical material of one of the block's own cells, an index into the catalogue's; `None` when the plane is
+    /// not loaded.
+    pub fn material(&self, cell: CellPos) -> Option<u8> {
+        self.cell_value(PlaneKind::PhysicalMaterial, cell).ok()
+    }
+
+    /// The weight of a layer under a point of one of its own cells, as [`Tile::layer`] takes it.
+    pub(crate) fn weight(&self, id: u8, cell: CellPos, fx: i64, fz: i64, s: i64) -> Result<u8, NotLoaded> {
+        let own = self.planes.get(PlaneKind::Weight(id))?;
+        let Some(texel) = self.texel(cell, fx, fz, s) else { return Ok(0) };
+        let weight = own.map_or(0, |values| values[texel]);
+        // No weight at all is layer 0's.
+        let bare = || {
+            let mut weights = self.planes.all().iter().filter(|p| matches!(p.0, PlaneKind::Weight(_)));
+            weights.all(|p| p.1[texel] == 0)
+        };
+        Ok(if id == 0 && weight == 0 && bare() { 255 } else { weight })
+    }
+
+    /// Depths in quanta at the corners [00, 10, 01, 11] of a cell, those with a weight only; the point that the weights
+    /// stand for lies over the block's own cells, so that no other corner is asked for.
+    pub(crate) fn depths(&self, cell: CellPos, weights: [i64; 4]) -> Result<[u32; 4], NotLoaded> {
+        let depths = match &self.water {
+            Water::NotLoaded => return Err(NotLoaded),
+            Water::Dry => return Ok([0; 4]),
+            Water::Depths(depths) => depths,
+        };
+        let (first, n) = (self.side.first_sample(self.pos), self.side.samples());
+        let mut out = [0; 4];
+        for (i, (out, weight)) in out.iter_mut().zip(weights).enumerate() {
+            if weight > 0 {
+                let s = cell.corner(i as i32 & 1, i as i32 >> 1);
+                *out = depths[((s.z - first.z) * (n + 1) + s.x - first.x) as usize];
+            }
+        }
+        Ok(out)
+    }
+
+    /// Bytes held in memory. Two-layer weights and planes are the block's own and counted there.
+    pub fn bytes(&self) -> usize {
+        let water = if let Water::Depths(d) = &self.water { d.len() * 4 } else { 0 };
+        std::mem::size_of::<Self>() + self.heights.bytes() + self.mask.as_ref().map_or(0, |m| m.len()) + water
+    }
+}
+
+/// Depths over a block and the first samples of its neighbours: not loaded where one of them is not.
+fn join_water(around: &[Option<&Block>; 9], n: i32) -> Water {
+    // Own, east, south and south-east in (z, x) order; what is beyond the map is dry.
+    let blocks = [4, 5, 7, 8].map(|i| around[i]);
+    let mut planes: [Option<&[u8]>; 4] = [None; 4];
+    for (block, plane) in blocks.iter().zip(&mut planes) {
+        match block.map_or(Ok(None), |b| b.planes().get(PlaneKind::WaterDepth)) {
+            Ok(values) => *plane = values,
+            Err(NotLoaded) => return Water::NotLoaded,
+        }
+    }
+    if planes.iter().all(Option::is_none) {
+        return Water::Dry;
+    }
+    let n = n as usize;
+    let mut depths = Vec::with_capacity((n + 1) * (n + 1));
+    for z in 0..=n {
+        for x in 0..=n {
+            let value = planes[usize::from(x == n) + 2 * usize::from(z == n)].map_or(0, |values| {
+                let b = &values[((z % n) * n + x % n) * 4..][..4];
+                u32::from_le_bytes([b[0], b[1], b[2], b[3]])
+            });
+            depths.push(value);
+        }
+    }
+    Water::Depths(depths.into())
 }
 
 /// Appends one row around a block: one value of its west neighbour, its own `n`, and `east` of its east neighbour.

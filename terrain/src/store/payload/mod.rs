@@ -13,7 +13,7 @@ use crate::format::payload::{Losses, MAGIC, Section, SectionEntry, SkipNodes, To
 use crate::format::{FormatError, error};
 use crate::kernel::pyramid::MinMax;
 use crate::state::DataState;
-use crate::surface::Block;
+use crate::surface::{Block, BlockPlanes, PlaneChoice};
 pub use census::{BlockRecord, Census};
 use positioned::Positioned;
 use std::io;
@@ -225,10 +225,25 @@ impl BlockSource for PayloadFile {
         self.info.totals.range
     }
 
+    fn catalogue(&self) -> &Catalogue {
+        &self.info.catalogue
+    }
+
     fn read_block(&self, pos: BlockPos) -> Result<Block, BlockError> {
         match &self.inner {
             Inner::V1(f) => f.read_block(pos),
             Inner::V2(f) => f.read_block(pos),
         }
+    }
+
+    fn read_block_with(&self, pos: BlockPos, planes: PlaneChoice) -> Result<Block, BlockError> {
+        if planes == PlaneChoice::NONE {
+            return self.read_block(pos);
+        }
+        let found = match &self.inner {
+            Inner::V1(f) => f.read_content(pos)?.planes,
+            Inner::V2(f) => f.read_planes(pos, &|kind| planes.takes(kind))?,
+        };
+        Ok(self.read_block(pos)?.with_planes(BlockPlanes::new(planes, found)))
     }
 }

@@ -1,7 +1,7 @@
 //! A payload of version 2: its head when it is opened, directory pages and blocks when they are asked for.
 
 use super::{BlockContent, PayloadError, PayloadInfo, Positioned};
-use crate::content::Catalogue;
+use crate::content::{Catalogue, PlaneKind};
 use crate::coord::BlockPos;
 use crate::format::FormatError;
 use crate::format::error::hex;
@@ -209,18 +209,37 @@ impl PayloadV2 {
     pub(super) fn read_content(&self, pos: BlockPos) -> Result<BlockContent, BlockError> {
         let entry = self.entry(0, pos)?;
         let ground = self.ground(pos, &entry)?;
+        let planes = self.planes_of(pos, &entry, &|_| true)?;
+        Ok(BlockContent { heights: ground.heights, mask: ground.mask, planes })
+    }
+
+    /// The planes of a block that are not 0, of the kinds asked for; sections without any are not read.
+    pub(super) fn read_planes(
+        &self,
+        pos: BlockPos,
+        takes: &dyn Fn(PlaneKind) -> bool,
+    ) -> Result<Vec<(PlaneKind, Vec<u8>)>, BlockError> {
+        self.planes_of(pos, &self.entry(0, pos)?, takes)
+    }
+
+    fn planes_of(
+        &self,
+        pos: BlockPos,
+        entry: &Entry,
+        takes: &dyn Fn(PlaneKind) -> bool,
+    ) -> Result<Vec<(PlaneKind, Vec<u8>)>, BlockError> {
         let mut planes = Vec::new();
-        for &section in self.layout.slots(0).iter().filter(|s| s.plane(0).is_some()) {
-            if let Some(body) = self.body(0, pos, &entry, section)? {
-                let at = self.at(&entry, section);
+        let wanted = |s: Section| (0..=u8::MAX).map_while(|i| s.plane(i)).any(takes);
+        for &section in self.layout.slots(0).iter().filter(|&&s| wanted(s)) {
+            if let Some(body) = self.body(0, pos, entry, section)? {
+                let at = self.at(entry, section);
                 let found = decode_planes(&self.shape(0, pos), &body, at).map_err(|e| wrong(pos, &e))?;
-                for (index, values) in found {
-                    planes.extend(section.plane(index).map(|kind| (kind, values)));
-                }
+                let known = found.into_iter().filter_map(|(i, values)| Some((section.plane(i)?, values)));
+                planes.extend(known.filter(|p| takes(p.0)));
             }
         }
         planes.sort_by_key(|p| p.0);
-        Ok(BlockContent { heights: ground.heights, mask: ground.mask, planes })
+        Ok(planes)
     }
 
     pub(super) fn min_max(&self) -> Result<Vec<Vec<MinMax>>, PayloadError> {
