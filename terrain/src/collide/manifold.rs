@@ -4,7 +4,8 @@
 //! of ground elsewhere changes no bit. A point that is on the same spot of the shape with the same normal as before takes
 //! over the solver's impulses as its first guess; not so when the engine has reset the pair's workspace.
 
-use super::contact::{Scratch, Touch};
+use super::contact::{Patch, Touch};
+use super::merge::{PartPatches, Scratch};
 use super::shape::subshape_id;
 use crate::surface::Ground;
 use parry3d_f64::math::Pose;
@@ -56,27 +57,31 @@ pub(super) struct Target<'a, M, C> {
 }
 
 impl<M: Default, C: Default + Copy> Target<'_, M, C> {
-    /// Writes the patches of one convex part. `pose` is the part's frame in the terrain's; `part` is its number and its
-    /// frame in its shape's, for parts of compounds.
-    pub(super) fn write(&mut self, room: &mut Scratch, pose: &Pose, part: Option<(u32, &Pose)>) {
-        room.each_merged(|patch, touches| {
-            let id = subshape_id(self.ground, patch.cell, patch.triangle);
-            let number = part.map_or(0, |p| p.0);
-            let (id1, id2) = if self.flipped { (number, id) } else { (id, number) };
-            let mut manifold = ContactManifold::with_data(id1, id2, M::default());
-            let (n1, n2) = (patch.normal, pose.rotation.inverse() * -patch.normal);
-            (manifold.local_n1, manifold.local_n2) = if self.flipped { (n2, n1) } else { (n1, n2) };
-            if let Some((_, frame)) = part {
-                if self.flipped {
-                    manifold.set_subshape_pos1(Some(*frame));
-                } else {
-                    manifold.set_subshape_pos2(Some(*frame));
-                }
+    /// Writes what was found, by part.
+    pub(super) fn write(&mut self, room: &mut Scratch) {
+        room.sort();
+        for at in 0..room.parts.len() {
+            let part = room.parts[at];
+            room.each_merged(part, |patch, touches| self.push(&part, patch, touches));
+        }
+    }
+
+    fn push(&mut self, part: &PartPatches, patch: &Patch, touches: &[Touch]) {
+        let id = subshape_id(self.ground, patch.cell, patch.triangle);
+        let (id1, id2) = if self.flipped { (part.id, id) } else { (id, part.id) };
+        let mut manifold = ContactManifold::with_data(id1, id2, M::default());
+        let (n1, n2) = (patch.normal, part.pose.rotation.inverse() * -patch.normal);
+        (manifold.local_n1, manifold.local_n2) = if self.flipped { (n2, n1) } else { (n1, n2) };
+        if part.frame.is_some() {
+            if self.flipped {
+                manifold.set_subshape_pos1(part.frame);
+            } else {
+                manifold.set_subshape_pos2(part.frame);
             }
-            manifold.points.extend(touches.iter().map(|t| tracked(t, pose, self.flipped)));
-            self.inherit(&mut manifold);
-            self.out.push(manifold);
-        });
+        }
+        manifold.points.extend(touches.iter().map(|t| tracked(t, &part.pose, self.flipped)));
+        self.inherit(&mut manifold);
+        self.out.push(manifold);
     }
 
     /// Whether a part touched the ground in the step before.
