@@ -212,14 +212,8 @@ impl QueryDispatcher for TerrainDispatcher {
             |aabb| near(&ground, &sweep::swept_box(aabb, &sweep), 2.0 * SLOP),
             |part, _| {
                 let moving = part.frame.map_or(*motion, |frame| motion.prepend(*frame));
-                let hit = pair::cast_nonlinear(
-                    &ground,
-                    terrain,
-                    &moving,
-                    part.shape,
-                    times,
-                    stop_at_penetration,
-                )?;
+                let hit =
+                    pair::cast_nonlinear(&ground, terrain, &moving, part.shape, times, stop_at_penetration)?;
                 if let Some(hit) = hit
                     && best.is_none_or(|b| hit.time_of_impact < b.time_of_impact)
                 {

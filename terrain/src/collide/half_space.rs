@@ -75,7 +75,7 @@ pub(super) fn cast_nonlinear(
     times: (f64, f64),
     two_sided: bool,
 ) -> Option<ShapeCastHit> {
-    let world = search::world_bounds(ground);
+    let world = search::resident_bounds(ground)?;
     let pose_at = |t: f64| terrain.position_at_time(t).inv_mul(&motion.position_at_time(t));
     let turn = motion.angvel.length() + terrain.angvel.length();
     let mut t = times.0;

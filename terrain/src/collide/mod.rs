@@ -21,6 +21,8 @@ pub use ray::{RayAnswer, RayError, RayHit};
 pub use shape::{SharedGround, TerrainShape, block_bounds, subshape_id};
 
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod query_tests;
 #[cfg(test)]
 mod ray_tests;

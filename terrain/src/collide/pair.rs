@@ -47,15 +47,17 @@ impl<'a> Pair<'a> {
         mut take: impl FnMut(Part<'_>, &Pose) -> Result<ControlFlow<()>, Unsupported>,
     ) -> Result<(), Unsupported> {
         let mut result = Ok(());
-        parts::each_part(self.shape, &mut |aabb| enter(&aabb.transform_by(&self.pose)), &mut |part| {
-            match take(part, &part.pose(&self.pose)) {
+        parts::each_part(
+            self.shape,
+            &mut |aabb| enter(&aabb.transform_by(&self.pose)),
+            &mut |part| match take(part, &part.pose(&self.pose)) {
                 Ok(flow) => flow,
                 Err(Unsupported) => {
                     result = Err(Unsupported);
                     ControlFlow::Break(())
                 }
-            }
-        })?;
+            },
+        )?;
         result
     }
 }

@@ -151,6 +151,17 @@ pub(super) fn box_time(ground: &Ground, aabb: &Aabb, velocity: DVec3, end: f64) 
     if best <= end { best } else { f64::INFINITY }
 }
 
+/// The bounds of what is resident; `None` when nothing is.
+pub(super) fn resident_bounds(ground: &Ground) -> Option<Aabb> {
+    let [blocks_x, blocks_z] = ground.config().blocks(ground.side()).map(|b| b as i32);
+    let all = (0..blocks_z).flat_map(|z| (0..blocks_x).map(move |x| BlockPos::new(x, z)));
+    let ranges = all.filter_map(|pos| ground.tile(pos)?.min_max());
+    let (low, high) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    let (mut world, quantum) = (world_bounds(ground), ground.config().quantum.metres());
+    (world.mins.y, world.maxs.y) = (f64::from(low) * quantum, f64::from(high) * quantum);
+    Some(world)
+}
+
 /// The corner of the resident surface that lies least far along `direction` (unit): how far, which triangle's, where.
 pub(super) fn lowest(ground: &Ground, direction: DVec3) -> Option<(f64, Tri, DVec3)> {
     let [blocks_x, blocks_z] = ground.config().blocks(ground.side()).map(|b| b as i32);

@@ -171,7 +171,8 @@ pub(super) fn cast_nonlinear(
     };
     let aabb = shape.compute_local_aabb();
     // A flat shape has no mass, and so no centre of it.
-    let centroid = if shape.ccd_thickness() > 0.0 { shape.mass_properties(1.0).local_com } else { aabb.center() };
+    let centroid =
+        if shape.ccd_thickness() > 0.0 { shape.mass_properties(1.0).local_com } else { aabb.center() };
     let moving = Moving {
         proxy,
         centroid,
