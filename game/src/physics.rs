@@ -1,7 +1,11 @@
 //! The physics world: Rapier in double precision, stepped at a fixed rate, over one seamless terrain collider.
 //!
 //! Owns every Rapier set. The terrain collider is inserted first and never replaced; its ground is swapped inside.
-//! Never decides who moves: the gate does.
+//! Never decides who moves: the gate does. What a body feels of the ground's materials is [`GroundFeel`]'s.
+
+mod feel;
+
+pub use feel::GroundFeel;
 
 use crate::component::Ball;
 use crate::config::TICK_SECONDS;
@@ -26,6 +30,7 @@ pub struct Physics {
     soft_bodies: SoftBodySet,
     ccd: CCDSolver,
     gravity: DVec3,
+    feel: GroundFeel,
 }
 
 impl std::fmt::Debug for Physics {
@@ -44,9 +49,12 @@ impl Physics {
         pipeline.configure_thread_pool(threads.max(1)).map_err(std::io::Error::other)?;
         let mut colliders = ColliderSet::new();
         // First of all: pairs are then (terrain, body), which the terrain's local bounds rely on.
-        colliders
-            .insert(ColliderBuilder::new(SharedShape::new(TerrainShape::new(ground))).friction(0.8).build());
+        let feel = GroundFeel::new(ground.clone());
+        let shape = ColliderBuilder::new(SharedShape::new(TerrainShape::new(ground)));
+        let base = feel.base();
+        colliders.insert(shape.friction(base.friction).restitution(base.restitution).build());
         Ok(Self {
+            feel,
             pipeline,
             parameters: IntegrationParameters { dt: TICK_SECONDS, ..IntegrationParameters::default() },
             islands: IslandManager::new(),
@@ -142,6 +150,7 @@ impl Physics {
 
     /// One fixed step.
     pub fn step(&mut self) {
+        self.feel.tell(&self.bodies, &mut self.colliders, self.parameters.dt);
         self.pipeline.step(
             self.gravity,
             &self.parameters,
@@ -154,7 +163,7 @@ impl Physics {
             &mut self.multibody_joints,
             &mut self.soft_bodies,
             &mut self.ccd,
-            &(),
+            &self.feel,
             &(),
         );
     }

@@ -86,12 +86,14 @@ fn throw(ground: &Arc<SharedGround>, shape: &SharedShape, random: &mut Random) -
 fn small_fast_balls_do_not_pass_rough_ground() {
     let mut random = Random(seed());
     let ground = SharedGround::new(Arc::new(rough()));
+    let mut all = 0;
     for radius in [0.02, 0.05, 0.06, 0.1] {
         let shape = SharedShape::ball(radius);
         let passed = (0..throws()).filter_map(|_| throw(&ground, &shape, &mut random)).count();
         println!("balls of {radius} m: {passed} of {} passed", throws());
-        assert_eq!(passed, 0, "balls of {radius} m passed in {passed} of {} throws", throws());
+        all += passed;
     }
+    assert_eq!(all, 0);
 }
 
 #[test]

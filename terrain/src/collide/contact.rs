@@ -9,7 +9,9 @@
 //! their rounded forms) give their lowest face or edge, clipped to the prism over each triangle; where the closest
 //! feature of the ground is a ridge or rim, the contact is there instead.
 
-use super::feature::{Across, FLUSH_SINE, Feature, admits, closest_point, feature_at, surroundings};
+use super::feature::{
+    Across, FLUSH_SINE, Feature, admits, closest_point, feature_at, on_feature, surroundings,
+};
 use super::half_space::Deepest;
 use super::search;
 use crate::coord::CellPos;
@@ -33,6 +35,9 @@ const DEEPER_THAN_WAY_OUT: f64 = 5.0;
 /// iterative ones.
 const SLACK_EXACT: f64 = 1e-6;
 const SLACK_ITERATED: f64 = 1e-3;
+
+/// How far (m) iterated closest points may be from the true ones.
+const WITNESS_ERROR: f64 = 2e-6;
 
 /// Points closer than this (m) are one.
 const SAME_POINT: f64 = 1e-7;
@@ -173,8 +178,18 @@ impl BallAt {
             _ if length < SAME_POINT => (n, length),
             _ => (away / length, length),
         };
+        let rim = feature != Feature::Face && rim_in(&surroundings(tile, tri, n), feature);
+        // Squeezed below the bottom of a valley or pit, nearest to its edge: each face pushes along its own normal.
+        let squeezed = feature != Feature::Face && below && !rim && self.touched && length < self.radius;
+        if squeezed {
+            let mut patch = Patch::new(tri, n, true);
+            let shape = self.center - n * self.radius;
+            let height = n.dot(self.center - tri.vertices[0]);
+            patch.add(Touch { ground: p, shape, dist: height - self.radius }, self.prediction);
+            push(out, patch);
+            return;
+        }
         if feature != Feature::Face {
-            let rim = rim_in(&surroundings(tile, tri, n), feature);
             let front = if rim { d.y >= -SLACK_ITERATED } else { !below };
             if !front || !admits(tile, tri, feature, p, d, SLACK_EXACT) {
                 return;
@@ -318,11 +333,15 @@ impl Body<'_> {
         let d = w.normal;
         let size = tri.vertices[0].distance(tri.vertices[1]);
         let feature = feature_at(&tri.vertices, w.ground, 1e-6 * size);
+        // Exactly on the feature: from a point that is off it by rounding, it lies in any direction.
+        let on = on_feature(&tri.vertices, feature, w.ground);
         let front = if rim_in(across, feature) { d.y >= -SLACK_ITERATED } else { d.dot(n) >= 0.0 };
         if feature == Feature::Face || !front || w.dist > self.prediction {
             return None;
         }
-        if !admits(tile, tri, feature, w.ground, d, SLACK_ITERATED) {
+        // The closer the closest points are, the less their difference says about a direction.
+        let slack = SLACK_ITERATED + WITNESS_ERROR / (w.dist + self.radius).abs().max(WITNESS_ERROR);
+        if !admits(tile, tri, feature, on, d, slack) {
             return None;
         }
         let mut patch = Patch::new(tri, d, false);

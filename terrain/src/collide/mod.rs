@@ -8,17 +8,21 @@ mod dispatcher;
 mod feature;
 mod half_space;
 mod manifold;
+mod material;
 mod merge;
 mod pair;
 mod parts;
 mod ray;
 mod search;
 mod shape;
+mod shared;
 mod sweep;
 
 pub use dispatcher::TerrainDispatcher;
+pub use material::{BlockMaterials, Feel, Materials};
 pub use ray::{RayAnswer, RayError, RayHit};
-pub use shape::{SharedGround, TerrainShape, block_bounds, subshape_id};
+pub use shape::{TerrainShape, block_bounds, subshape_id};
+pub use shared::{RefusedGround, SharedGround};
 
 #[cfg(test)]
 mod fuzz_tests;

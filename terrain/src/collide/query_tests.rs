@@ -3,7 +3,7 @@
 use super::ray_tests::{Random, all_triangles, bumps};
 use super::{SharedGround, TerrainDispatcher, TerrainShape, subshape_id};
 use crate::config::Diagonal;
-use crate::coord::{BlockPos, BlockSide, CellPos};
+use crate::coord::{BlockPos, BlockSide, CellPos, CellRect};
 use crate::store::MemoryTerrain;
 use crate::surface::{Ground, Slot};
 use glam::{DQuat, DVec3};
@@ -454,6 +454,36 @@ fn bounds_do_not_follow_what_is_resident() {
     let ball = SharedShape::ball(1.0);
     let d = TerrainDispatcher.distance(&Pose::translation(5.0, 0.0, 5.0), &none, ball.as_ref()).unwrap();
     assert_eq!(d.distance, f64::MAX);
+}
+
+#[test]
+fn the_debug_mesh_is_exactly_the_visible_triangles() {
+    for diagonal in [Diagonal::Main, Diagonal::Anti, Diagonal::Checkerboard] {
+        let ground = bumps(diagonal).with_changes(&[(BlockPos::new(1, 1), Slot::Absent)]);
+        let terrain = terrain(ground.clone());
+        let region = CellRect { x0: -5, z0: 20, x1: 70, z1: 68 };
+        let (vertices, indices) = terrain.debug_mesh(region);
+        // Cell by cell from the tiles, without the walk that the mesh is made by.
+        let mut expected = Vec::new();
+        for (x, z) in (20..68).flat_map(|z| (1..70).map(move |x| (x, z))) {
+            let cell = CellPos::new(x, z);
+            let tile = ground.tile(ground.side().block_of_cell(cell));
+            for t in [crate::surface::Triangle::Zero, crate::surface::Triangle::One] {
+                let Some(tri) = tile.and_then(|tile| tile.triangle(cell, t)) else { continue };
+                expected.push(tri.vertices.map(|v| v.to_array().map(f64::to_bits)));
+            }
+        }
+        let mut found: Vec<_> =
+            indices.iter().map(|t| t.map(|i| vertices[i as usize].to_array().map(f64::to_bits))).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert!(expected.len() > 2000 && found == expected, "{} {}", found.len(), expected.len());
+        let mut corners: Vec<_> = vertices.iter().map(|v| v.to_array().map(f64::to_bits)).collect();
+        corners.sort_unstable();
+        corners.dedup();
+        assert_eq!(corners.len(), vertices.len(), "each corner once");
+        assert!(terrain.debug_mesh(CellRect { x0: 500, z0: 0, x1: 600, z1: 9 }).1.is_empty());
+    }
 }
 
 #[test]

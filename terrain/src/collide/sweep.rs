@@ -170,9 +170,7 @@ pub(super) fn cast_nonlinear(
         }
     };
     let aabb = shape.compute_local_aabb();
-    // A flat shape has no mass, and so no centre of it.
-    let centroid =
-        if shape.ccd_thickness() > 0.0 { shape.mass_properties(1.0).local_com } else { aabb.center() };
+    let centroid = middle(shape, &proxy);
     let moving = Moving {
         proxy,
         centroid,
@@ -204,6 +202,15 @@ pub(super) fn cast_nonlinear(
             subshape2: 0,
         }
     }))
+}
+
+/// The centre that must not pass the ground: of mass, or, for flat shapes, of the corners.
+pub(super) fn middle(shape: &dyn Shape, proxy: &ToiProxy) -> DVec3 {
+    let mass = shape.mass_properties(1.0);
+    if mass.mass() > 0.0 {
+        return mass.local_com;
+    }
+    proxy.points().iter().sum::<DVec3>() / proxy.points().len() as f64
 }
 
 /// The motion between two times, seen from the terrain: the centre straight, the turn by the shorter arc.

@@ -7,4 +7,4 @@ mod data;
 mod loader;
 
 pub use data::{BlockData, DataStats};
-pub use loader::{Loaded, Loader, read_with_retries};
+pub use loader::{Loaded, Loader, ReadBlock, read_with_retries};
