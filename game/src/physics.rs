@@ -39,6 +39,18 @@ impl std::fmt::Debug for Physics {
     }
 }
 
+/// The engine's defaults but for the tick, and for how far a body that touches something may drift before its contacts
+/// are looked for again. By default that is 5 cm: a smaller ball which continuous detection had stopped at a wall got no
+/// contact with it, kept its speed, and in the end passed.
+fn parameters() -> IntegrationParameters {
+    let defaults = IntegrationParameters::default();
+    IntegrationParameters {
+        dt: TICK_SECONDS,
+        normalized_contact_recycle_distance: defaults.normalized_allowed_linear_error,
+        ..defaults
+    }
+}
+
 impl Physics {
     /// A world with nothing but ground. `threads` changes only how long a step takes.
     ///
@@ -56,7 +68,7 @@ impl Physics {
         Ok(Self {
             feel,
             pipeline,
-            parameters: IntegrationParameters { dt: TICK_SECONDS, ..IntegrationParameters::default() },
+            parameters: parameters(),
             islands: IslandManager::new(),
             broad_phase: BroadPhaseBvh::new(),
             narrow_phase: NarrowPhase::with_query_dispatcher(TerrainDispatcher.chain(DefaultQueryDispatcher)),

@@ -26,6 +26,10 @@ use std::sync::Arc;
 ///   `compute_local_aabb` radius. In the terrain's frame the rotation moves only points of the *other* shape, so the
 ///   terrain reports a point there and the other shape's radius decides. With the terrain second this would not hold.)
 /// - Give the narrow phase [`super::TerrainDispatcher`] chained before the default dispatcher.
+/// - Let the engine recycle contacts over less than the radius of the smallest body (Rapier:
+///   `normalized_contact_recycle_distance`, 5 cm by default; 5 mm serves bodies down to 1 cm). Else a body that touches one
+///   triangle drifts into the next one without a contact, and passes it: continuous detection stops it there again and
+///   again, but only a contact takes its speed.
 /// - After [`SharedGround::swap`], for every collider of a dynamic body whose bounds meet the [`block_bounds`] of a block
 ///   that was changed: call `set_shape(collider.shared_shape().clone())` and wake the body. Nothing else tells sleeping or
 ///   recycled pairs. The terrain's own collider is left alone.
