@@ -265,7 +265,7 @@ impl Body<'_> {
             // Without a witness the shape is out of reach of the whole triangle.
             let Some(w) = self.witness(tri) else { return };
             let tilted = n.cross(w.normal).length() > FLUSH_SINE || n.dot(w.normal) < 0.0;
-            if tilted && let Some(ridge) = self.ridge_patch(tile, tri, n, &across, &w) {
+            if tilted && let Some(ridge) = self.ridge_patch(tile, tri, &w) {
                 push(out, ridge);
                 return;
             }
@@ -286,7 +286,7 @@ impl Body<'_> {
         }
         if face.points.is_empty()
             && let Some(w) = witness
-            && let Some(ridge) = self.ridge_patch(tile, tri, n, &across, &w)
+            && let Some(ridge) = self.ridge_patch(tile, tri, &w)
         {
             // In the wedge between two nearly flush prisms no face has the point; their edge does.
             push(out, ridge);
@@ -322,21 +322,15 @@ impl Body<'_> {
     }
 
     /// The contact with an edge or vertex, if the witness lies on one whose surroundings admit its normal.
-    fn ridge_patch(
-        &self,
-        tile: &Tile,
-        tri: &Tri,
-        n: DVec3,
-        across: &[Across; 3],
-        w: &Witness,
-    ) -> Option<Patch> {
+    fn ridge_patch(&self, tile: &Tile, tri: &Tri, w: &Witness) -> Option<Patch> {
         let d = w.normal;
         let size = tri.vertices[0].distance(tri.vertices[1]);
         let feature = feature_at(&tri.vertices, w.ground, 1e-6 * size);
         // Exactly on the feature: from a point that is off it by rounding, it lies in any direction.
         let on = on_feature(&tri.vertices, feature, w.ground);
-        let front = if rim_in(across, feature) { d.y >= -SLACK_ITERATED } else { d.dot(n) >= 0.0 };
-        if feature == Feature::Face || !front || w.dist > self.prediction {
+        // Every normal of the upper side points up. On a ridge so sharp that the faces' normals are more than a right angle
+        // apart, it may point away from either face's.
+        if feature == Feature::Face || d.y < -SLACK_ITERATED || w.dist > self.prediction {
             return None;
         }
         // The closer the closest points are, the less their difference says about a direction.

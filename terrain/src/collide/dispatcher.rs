@@ -9,7 +9,8 @@
 
 use super::contact;
 use super::half_space;
-use super::manifold::{Target, renew_workspace};
+use super::manifold::{Target, renew_workspace, with_room};
+use super::merge::Scratch;
 use super::pair::{self, Pair, in_whole};
 use super::parts;
 use super::search;
@@ -226,6 +227,31 @@ impl QueryDispatcher for TerrainDispatcher {
     }
 }
 
+/// Finds what every part touches. `touched` says of a part's number whether it touched the step before.
+fn collect(
+    pair: &Pair<'_>,
+    ground: &Ground,
+    prediction: Real,
+    touched: impl Fn(u32) -> bool,
+    room: &mut Scratch,
+) -> Result<(), Unsupported> {
+    pair.each_part(
+        |aabb| near(ground, aabb, prediction.max(0.0)),
+        |part, pose| {
+            let from = room.begin_part();
+            if let Some(space) = part.shape.as_halfspace() {
+                let deepest = half_space::deepest(ground, pose, space);
+                room.patches.extend(deepest.and_then(|d| contact::of_half_space(&d, prediction)));
+            } else {
+                let touched = touched(part.id);
+                contact::patches(ground, pose, part.shape, prediction, touched, &mut room.patches);
+            }
+            room.end_part(part.id, part.frame.copied(), *pose, from);
+            go_on(false)
+        },
+    )
+}
+
 impl<M, C> PersistentQueryDispatcher<M, C> for TerrainDispatcher
 where
     M: Default + Clone,
@@ -246,31 +272,18 @@ where
             return Err(Unsupported);
         }
         let ground = pair.terrain.ground();
-        let (room, known) = renew_workspace(workspace);
-        if !known {
+        if !renew_workspace(workspace) {
             manifolds.clear();
         }
         let old = manifolds.len();
         let mut target = Target { ground: &ground, flipped: pair.flipped, old, out: manifolds };
-        room.clear();
-        pair.each_part(
-            |aabb| near(&ground, aabb, prediction.max(0.0)),
-            |part, pose| {
-                let touched = target.touched(part.id);
-                let from = room.begin_part();
-                if let Some(space) = part.shape.as_halfspace() {
-                    let deepest = half_space::deepest(&ground, pose, space);
-                    room.patches.extend(deepest.and_then(|d| contact::of_half_space(&d, prediction)));
-                } else {
-                    contact::patches(&ground, pose, part.shape, prediction, touched, &mut room.patches);
-                }
-                room.end_part(part.id, part.frame.copied(), *pose, from);
-                go_on(false)
-            },
-        )?;
-        target.write(room);
+        let result = with_room(|room| {
+            room.clear();
+            let collected = collect(&pair, &ground, prediction, |part| target.touched(part), room);
+            collected.map(|()| target.write(room))
+        });
         manifolds.drain(..old);
-        Ok(())
+        result
     }
 
     /// The terrain is not convex.

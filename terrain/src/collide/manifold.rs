@@ -12,6 +12,7 @@ use parry3d_f64::math::Pose;
 use parry3d_f64::query::details::{ContactManifoldsWorkspace, TypedWorkspaceData, WorkspaceData};
 use parry3d_f64::query::{ContactManifold, TrackedContact};
 use parry3d_f64::shape::PackedFeatureId;
+use std::cell::RefCell;
 
 /// A point counts as the same as one of the last step when it moved less than this (m) over the shape.
 const SAME_SPOT: f64 = 0.02;
@@ -20,9 +21,9 @@ const SAME_SPOT: f64 = 0.02;
 const SAME_NORMAL: f64 = 0.99;
 
 /// Marks a pair whose manifolds are ours. Always there: the engine takes a pair without a workspace for one of single
-/// convex shapes, and drops the workspace of a pair whose shapes it was told about anew. Holds no state, only room.
-#[derive(Debug, Default)]
-struct Workspace(Scratch);
+/// convex shapes, and drops the workspace of a pair whose shapes it was told about anew. Holds nothing.
+#[derive(Debug)]
+struct Workspace;
 
 impl WorkspaceData for Workspace {
     fn as_typed_workspace_data(&self) -> TypedWorkspaceData<'_> {
@@ -30,19 +31,26 @@ impl WorkspaceData for Workspace {
     }
 
     fn clone_dyn(&self) -> Box<dyn WorkspaceData> {
-        Box::new(Self::default())
+        Box::new(Self)
     }
 }
 
-/// Sees to it that the workspace is there: its room, and whether it was there before.
-pub(super) fn renew_workspace(workspace: &mut Option<ContactManifoldsWorkspace>) -> (&mut Scratch, bool) {
+/// Sees to it that the workspace is there: whether it was there before.
+pub(super) fn renew_workspace(workspace: &mut Option<ContactManifoldsWorkspace>) -> bool {
     let known = workspace.as_ref().is_some_and(|w| w.0.downcast_ref::<Workspace>().is_some());
     if !known {
-        *workspace = None;
+        *workspace = Some(ContactManifoldsWorkspace(Box::new(Workspace)));
     }
-    let ours = workspace.get_or_insert_with(|| ContactManifoldsWorkspace(Box::new(Workspace::default())));
-    let room = ours.0.downcast_mut::<Workspace>().expect("any other workspace was just replaced");
-    (&mut room.0, known)
+    known
+}
+
+thread_local! {
+    static ROOM: RefCell<Scratch> = RefCell::default();
+}
+
+/// Lends the thread's room for one update of a pair.
+pub(super) fn with_room<T>(f: impl FnOnce(&mut Scratch) -> T) -> T {
+    ROOM.with_borrow_mut(f)
 }
 
 /// Where patches are written to.

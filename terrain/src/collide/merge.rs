@@ -1,6 +1,6 @@
 //! What one update of a pair has found, part by part, and the merging of what lies on one plane.
 //!
-//! Owns the room that a pair keeps. Never decides what a contact is.
+//! Owns the room that an update needs. Never decides what a contact is.
 
 use super::contact::{Patch, Touch};
 use glam::DVec3;
@@ -19,7 +19,7 @@ pub(super) struct PartPatches {
     to: usize,
 }
 
-/// Room for one update of a pair, kept from update to update so that a steady contact allocates nothing here.
+/// Room for one update of a pair, one a thread, so that steady contacts allocate nothing here and hold nothing a pair.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// What the shape touches, part by part.

@@ -143,7 +143,7 @@ fn walk_voxels(
     }
     let side = maxs - mins;
     let longest = side.max_element();
-    if i64::from(longest) > LEAF {
+    if longest > LEAF {
         let (mut high, mut low) = (maxs, mins);
         let axis = (0..3).find(|&i| side[i] == longest).unwrap_or(0);
         high[axis] = mins[axis] + longest / 2;

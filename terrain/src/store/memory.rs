@@ -95,7 +95,7 @@ impl BlockSource for MemoryTerrain {
     fn read_materials(&self, pos: BlockPos) -> Result<Option<Vec<u8>>, BlockError> {
         let Some(plane) = self.raster.plane_of(PlaneKind::PhysicalMaterial) else { return Ok(None) };
         let (first, n) = (self.side.first_sample(pos), self.side.samples());
-        let [width, height] = self.raster.config.cells().map(|c| c as i32);
+        let [width, height] = self.raster.config.cells();
         let mut ids = vec![0; (n * n) as usize];
         for z in first.z.max(0)..height.min(first.z + n) {
             for x in first.x.max(0)..width.min(first.x + n) {
