@@ -105,9 +105,9 @@ impl Input {
             Input::Join { x, z, .. } | Input::Teleport { x, z, .. } => place(x, z),
             Input::Ball { radius, position, velocity, .. } => {
                 place(position[0], position[2])?;
-                if !(0.1..=10.0).contains(&radius) {
+                if !(0.05..=10.0).contains(&radius) {
                     return Err(InputError::BadNumber(format!(
-                        "a ball's radius must be 0.1 to 10 m, found {radius}"
+                        "a ball's radius must be 0.05 to 10 m, found {radius}"
                     )));
                 }
                 if position.iter().chain(&velocity).any(|v| !v.is_finite()) {

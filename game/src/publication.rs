@@ -6,7 +6,8 @@
 //! player: the window is the union of all bodies' windows.
 
 use crate::state_hash::StateBytes;
-use highground_terrain::collide::SharedGround;
+use highground_terrain::collide::{Materials, RefusedGround, SharedGround};
+use highground_terrain::content::PhysicalMaterial;
 use highground_terrain::coord::{BlockPos, CellPos, CellRect};
 use highground_terrain::runtime::{BlockData, DataStats};
 use highground_terrain::state::{DataState, PublicationState};
@@ -79,6 +80,8 @@ pub struct WantedBlock {
     pub due: u64,
     /// The tick after whose step it was Published.
     pub published: Option<u64>,
+    /// The version of the ground in which it became what it is now; 0 before it was resident.
+    pub version: u64,
     kept: u64,
     retry_at: u64,
 }
@@ -112,6 +115,19 @@ impl Footprint {
             max_z: self.max_z + by,
         }
     }
+}
+
+/// The publication under a body: which ground it may rely on, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicationUnder {
+    /// The digest of the terrain's content.
+    pub digest: [u8; 32],
+    /// The version of the ground in which the last of the blocks under the body became what it is; 0 when none is resident.
+    pub version: u64,
+    /// The tick after whose step the last of them was Published; `None` unless all are.
+    pub published: Option<u64>,
+    /// How far the least far of them is.
+    pub state: PublicationState,
 }
 
 /// Counts of what publication did.
@@ -151,9 +167,15 @@ pub struct Publication {
 impl Publication {
     /// Nothing wanted, nothing resident.
     pub fn new(data: BlockData, due_ticks: u32, max_blocks: u32, retry_after_ticks: u32) -> Self {
-        let ground = Arc::new(Ground::empty(data.source().config(), data.source().block_side()));
+        let source = data.source();
+        let ground = Arc::new(Ground::empty(source.config(), source.block_side()));
+        let shared = SharedGround::new(ground.clone());
+        if !source.materials().is_empty() {
+            let fallback = PhysicalMaterial::default();
+            shared.set_materials(Arc::new(Materials::new(source.materials(), fallback, source.block_side())));
+        }
         Self {
-            shared: SharedGround::new(ground.clone()),
+            shared,
             ground,
             data,
             wanted: BTreeMap::new(),
@@ -231,10 +253,13 @@ impl Publication {
         if self.ready.is_empty() && self.leaving.is_empty() {
             return Ok(());
         }
+        self.swap_materials();
+        let version = self.ground.version() + 1;
         let mut changes: Vec<(BlockPos, Slot)> =
             self.leaving.drain(..).map(|pos| (pos, Slot::Absent)).collect();
         for &(pos, arrival) in &self.ready {
             let block = self.wanted.get_mut(&pos).expect("only wanted blocks are collected");
+            block.version = version;
             let slot = match arrival {
                 Arrival::Resident => {
                     block.state = PublicationState::Resident;
@@ -256,6 +281,47 @@ impl Publication {
         }
         self.ground = Arc::new(self.ground.with_changes(&changes));
         self.shared.swap(self.ground.clone());
+        self.stats.peak_bytes = self.stats.peak_bytes.max(self.ground.resident_bytes());
+        Ok(())
+    }
+
+    /// The materials of what leaves go, those of what becomes resident come.
+    fn swap_materials(&self) {
+        let Some(old) = self.shared.materials() else { return };
+        let gone = self.leaving.iter().map(|&pos| (pos, None));
+        let new = self.ready.iter().map(|&(pos, arrival)| match arrival {
+            Arrival::Resident => (pos, self.data.materials(pos).cloned()),
+            Arrival::Failed => (pos, None),
+        });
+        self.shared.set_materials(Arc::new(old.with_changes(gone.chain(new))));
+    }
+
+    /// Admits changed tiles at the start of a tick, all or none: what a body touches of them is held until they are
+    /// Published, after this tick's step. The tiles carry what they share with their neighbours, so whoever changes a
+    /// border gives both sides. The caller tells the bodies that touch them.
+    ///
+    /// # Errors
+    /// Why nothing was changed: a tile of a block that is not resident here, or what [`SharedGround::admit`] says.
+    pub fn admit(&mut self, tiles: Vec<Tile>) -> Result<(), RefusedGround> {
+        let settled = |pos: &BlockPos| {
+            let state = self.wanted.get(pos).map(|b| b.state);
+            matches!(state, Some(PublicationState::Resident | PublicationState::Published))
+        };
+        let changed: Vec<BlockPos> = tiles.iter().map(Tile::pos).collect();
+        if let Some(&pos) = changed.iter().find(|pos| !settled(pos)) {
+            return Err(RefusedGround::NotResident { pos });
+        }
+        let changes: Vec<(BlockPos, Slot)> =
+            tiles.into_iter().map(|tile| (tile.pos(), Slot::Resident(Arc::new(tile)))).collect();
+        let candidate = Arc::new(self.ground.with_changes(&changes));
+        self.shared.admit(candidate.clone(), self.ground.version(), &changed)?;
+        self.ground = candidate;
+        for pos in changed {
+            let block = self.wanted.get_mut(&pos).expect("every block was looked at above");
+            self.published_now -= usize::from(block.state == PublicationState::Published);
+            (block.state, block.published) = (PublicationState::Resident, None);
+            block.version = self.ground.version();
+        }
         self.stats.peak_bytes = self.stats.peak_bytes.max(self.ground.resident_bytes());
         Ok(())
     }
@@ -340,6 +406,7 @@ impl Publication {
                     requested: tick,
                     due: tick + self.due_ticks,
                     published: None,
+                    version: 0,
                     kept: tick,
                     retry_at: 0,
                 };
@@ -392,6 +459,37 @@ impl Publication {
             published &= self.wanted.get(&pos).is_some_and(|b| b.state == PublicationState::Published);
         });
         published
+    }
+
+    /// The publication under a footprint; `None` outside the valid extent, where there is none.
+    pub fn under(&self, footprint: Footprint) -> Option<PublicationUnder> {
+        // From nothing to Published; Failed never comes to be.
+        let rank = |state: PublicationState| match state {
+            PublicationState::Failed => 0,
+            PublicationState::Requested => 1,
+            PublicationState::Pending => 2,
+            PublicationState::Resident => 3,
+            PublicationState::Published => 4,
+        };
+        let mut under: Option<PublicationUnder> = None;
+        each_block(&self.ground, footprint, |pos| {
+            let block = self.wanted.get(&pos);
+            // Nobody has asked for it: as far as one that was asked for just now.
+            let state = block.map_or(PublicationState::Requested, |b| b.state);
+            let (version, published) = block.map_or((0, None), |b| (b.version, b.published));
+            let all = under.get_or_insert(PublicationUnder {
+                digest: self.data.source().digest(),
+                version,
+                published,
+                state,
+            });
+            all.version = all.version.max(version);
+            all.published = all.published.zip(published).map(|(a, b)| a.max(b));
+            if rank(state) < rank(all.state) {
+                all.state = state;
+            }
+        });
+        under
     }
 
     /// The end of a tick's positive physics step: what is Resident is Published.

@@ -9,7 +9,10 @@
 //! their rounded forms) give their lowest face or edge, clipped to the prism over each triangle; where the closest
 //! feature of the ground is a ridge or rim, the contact is there instead.
 
-use super::feature::{Across, FLUSH_SINE, Feature, admits, closest_point, feature_at, surroundings};
+use super::feature::{
+    Across, FLUSH_SINE, Feature, admits, closest_point, feature_at, on_feature, surroundings,
+};
+use super::half_space::Deepest;
 use super::search;
 use crate::coord::CellPos;
 use crate::surface::{Ground, Tile, Tri, Triangle};
@@ -19,7 +22,7 @@ use parry3d_f64::bounding_volume::BoundingVolume;
 use parry3d_f64::math::Pose;
 use parry3d_f64::query::details::contact_support_map_support_map_with_params;
 use parry3d_f64::query::gjk::{GJKResult, VoronoiSimplex};
-use parry3d_f64::shape::{self, PolygonalFeature, PolygonalFeatureMap, Shape};
+use parry3d_f64::shape::{self, PolygonalFeature, PolygonalFeatureMap, Shape, SupportMap};
 use std::ops::ControlFlow;
 
 /// A face contact deeper than this (m) is only believed after a look at the shortest way out.
@@ -32,6 +35,9 @@ const DEEPER_THAN_WAY_OUT: f64 = 5.0;
 /// iterative ones.
 const SLACK_EXACT: f64 = 1e-6;
 const SLACK_ITERATED: f64 = 1e-3;
+
+/// How far (m) iterated closest points may be from the true ones.
+const WITNESS_ERROR: f64 = 2e-6;
 
 /// Points closer than this (m) are one.
 const SAME_POINT: f64 = 1e-7;
@@ -80,12 +86,7 @@ impl Patch {
     }
 }
 
-/// Whether [`patches`] can answer for the shape.
-pub(super) fn supported(shape: &dyn Shape) -> bool {
-    shape.as_ball().is_some() || shape.as_polygonal_feature_map().is_some()
-}
-
-/// The patches of a supported shape at `pose` (its frame in the terrain's) within `prediction`, by (z, x, triangle).
+/// The patches of a convex shape at `pose` (its frame in the terrain's) within `prediction`, by (z, x, triangle).
 /// `touched` says whether it had any the step before.
 pub(super) fn patches(
     ground: &Ground,
@@ -95,24 +96,60 @@ pub(super) fn patches(
     touched: bool,
     out: &mut Vec<Patch>,
 ) {
-    let aabb = shape.compute_aabb(pose).loosened(prediction);
     let from = out.len();
     if let Some(ball) = shape.as_ball() {
+        let aabb = shape.compute_aabb(pose).loosened(prediction);
         let ball = BallAt { center: pose.translation, radius: ball.radius, prediction, touched };
         search::each_in(ground, &aabb, |tile, tri| {
             ball.patch(tile, tri, out);
             ControlFlow::Continue(())
         });
     } else if let Some((core, radius)) = shape.as_polygonal_feature_map() {
-        let center = shape.compute_local_bounding_sphere().center;
-        let body = Body { core, radius, pose, center: pose * center, prediction, touched };
-        search::each_in(ground, &aabb, |tile, tri| {
-            body.patch(tile, tri, out);
-            ControlFlow::Continue(())
-        });
+        body_patches(ground, (shape, core, radius), pose, prediction, touched, out);
+    } else if let Some(map) = shape.as_support_map() {
+        body_patches(ground, (shape, &Corners(map), 0.0), pose, prediction, touched, out);
     }
-    // The walk goes block by block; the order of the manifolds must not know about blocks.
-    out[from..].sort_by_key(|p| (p.cell.z, p.cell.x, p.triangle));
+    // The walk goes block by block; the order of the manifolds must not know about blocks. A triangle has one patch.
+    out[from..].sort_unstable_by_key(|p| (p.cell.z, p.cell.x, p.triangle));
+}
+
+fn body_patches(
+    ground: &Ground,
+    (shape, core, radius): (&dyn Shape, &dyn PolygonalFeatureMap, f64),
+    pose: &Pose,
+    prediction: f64,
+    touched: bool,
+    out: &mut Vec<Patch>,
+) {
+    let center = pose * shape.compute_local_bounding_sphere().center;
+    let body = Body { core, radius, pose, center, prediction, touched };
+    search::each_in(ground, &shape.compute_aabb(pose).loosened(prediction), |tile, tri| {
+        body.patch(tile, tri, out);
+        ControlFlow::Continue(())
+    });
+}
+
+/// A half-space touches the ground in its deepest corner.
+pub(super) fn of_half_space(deepest: &Deepest, prediction: f64) -> Option<Patch> {
+    let mut patch = Patch::new(&deepest.tri, -deepest.normal, false);
+    patch.add(Touch { ground: deepest.corner, shape: deepest.foot, dist: deepest.height }, prediction);
+    (!patch.points.is_empty()).then_some(patch)
+}
+
+/// A convex shape of which nothing but its support function is known: it touches in single points.
+struct Corners<'a>(&'a dyn SupportMap);
+
+impl SupportMap for Corners<'_> {
+    fn local_support_point(&self, dir: DVec3) -> DVec3 {
+        self.0.local_support_point(dir)
+    }
+}
+
+impl PolygonalFeatureMap for Corners<'_> {
+    fn local_support_feature(&self, dir: DVec3, out: &mut PolygonalFeature) {
+        out.vertices[0] = self.0.local_support_point(dir);
+        out.num_vertices = 1;
+    }
 }
 
 /// A ball in the terrain's frame.
@@ -141,8 +178,18 @@ impl BallAt {
             _ if length < SAME_POINT => (n, length),
             _ => (away / length, length),
         };
+        let rim = feature != Feature::Face && rim_in(&surroundings(tile, tri, n), feature);
+        // Squeezed below the bottom of a valley or pit, nearest to its edge: each face pushes along its own normal.
+        let squeezed = feature != Feature::Face && below && !rim && self.touched && length < self.radius;
+        if squeezed {
+            let mut patch = Patch::new(tri, n, true);
+            let shape = self.center - n * self.radius;
+            let height = n.dot(self.center - tri.vertices[0]);
+            patch.add(Touch { ground: p, shape, dist: height - self.radius }, self.prediction);
+            push(out, patch);
+            return;
+        }
         if feature != Feature::Face {
-            let rim = rim_in(&surroundings(tile, tri, n), feature);
             let front = if rim { d.y >= -SLACK_ITERATED } else { !below };
             if !front || !admits(tile, tri, feature, p, d, SLACK_EXACT) {
                 return;
@@ -218,7 +265,7 @@ impl Body<'_> {
             // Without a witness the shape is out of reach of the whole triangle.
             let Some(w) = self.witness(tri) else { return };
             let tilted = n.cross(w.normal).length() > FLUSH_SINE || n.dot(w.normal) < 0.0;
-            if tilted && let Some(ridge) = self.ridge_patch(tile, tri, n, &across, &w) {
+            if tilted && let Some(ridge) = self.ridge_patch(tile, tri, &w) {
                 push(out, ridge);
                 return;
             }
@@ -239,7 +286,7 @@ impl Body<'_> {
         }
         if face.points.is_empty()
             && let Some(w) = witness
-            && let Some(ridge) = self.ridge_patch(tile, tri, n, &across, &w)
+            && let Some(ridge) = self.ridge_patch(tile, tri, &w)
         {
             // In the wedge between two nearly flush prisms no face has the point; their edge does.
             push(out, ridge);
@@ -275,22 +322,20 @@ impl Body<'_> {
     }
 
     /// The contact with an edge or vertex, if the witness lies on one whose surroundings admit its normal.
-    fn ridge_patch(
-        &self,
-        tile: &Tile,
-        tri: &Tri,
-        n: DVec3,
-        across: &[Across; 3],
-        w: &Witness,
-    ) -> Option<Patch> {
+    fn ridge_patch(&self, tile: &Tile, tri: &Tri, w: &Witness) -> Option<Patch> {
         let d = w.normal;
         let size = tri.vertices[0].distance(tri.vertices[1]);
         let feature = feature_at(&tri.vertices, w.ground, 1e-6 * size);
-        let front = if rim_in(across, feature) { d.y >= -SLACK_ITERATED } else { d.dot(n) >= 0.0 };
-        if feature == Feature::Face || !front || w.dist > self.prediction {
+        // Exactly on the feature: from a point that is off it by rounding, it lies in any direction.
+        let on = on_feature(&tri.vertices, feature, w.ground);
+        // Every normal of the upper side points up. On a ridge so sharp that the faces' normals are more than a right angle
+        // apart, it may point away from either face's.
+        if feature == Feature::Face || d.y < -SLACK_ITERATED || w.dist > self.prediction {
             return None;
         }
-        if !admits(tile, tri, feature, w.ground, d, SLACK_ITERATED) {
+        // The closer the closest points are, the less their difference says about a direction.
+        let slack = SLACK_ITERATED + WITNESS_ERROR / (w.dist + self.radius).abs().max(WITNESS_ERROR);
+        if !admits(tile, tri, feature, on, d, slack) {
             return None;
         }
         let mut patch = Patch::new(tri, d, false);
@@ -406,81 +451,4 @@ fn clip(polygon: &[DVec3], a: DVec3, side: DVec3) -> ArrayVec<DVec3, MAX_POINTS>
         }
     }
     out
-}
-
-/// Room for one update of a pair, kept from update to update so that a steady contact allocates nothing here.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    /// What the shape touches.
-    pub(super) patches: Vec<Patch>,
-    /// By patch: the patch that it merges into, itself when it stays.
-    homes: Vec<usize>,
-    points: Vec<Touch>,
-    hull: Vec<Touch>,
-}
-
-impl Scratch {
-    /// Merges face patches of exactly flush triangles: on one plane the inner points where the seams cut a face carry
-    /// nothing, and a solver that picks four points of many could pick those. Only corners of the common outline stay.
-    /// `f` gets every patch that stays, with its points.
-    pub(super) fn each_merged(&mut self, mut f: impl FnMut(&Patch, &[Touch])) {
-        let Self { patches, homes, points, hull } = self;
-        homes.clear();
-        for (at, patch) in patches.iter().enumerate() {
-            let same = |&home: &usize| {
-                let kept = &patches[home];
-                homes[home] == home && kept.face && patch.face && same_plane(kept, patch)
-            };
-            let home = (0..at).find(same).unwrap_or(at);
-            homes.push(home);
-        }
-        for (at, patch) in patches.iter().enumerate().filter(|&(at, _)| homes[at] == at) {
-            points.clear();
-            let merged = patches.iter().zip(&*homes).skip(at).filter(|&(_, &home)| home == at);
-            merged.for_each(|(p, _)| points.extend(p.points.iter().copied()));
-            if points.len() > 1 {
-                outline(points, hull, patch.normal);
-            }
-            f(patch, points);
-        }
-    }
-}
-
-fn same_plane(a: &Patch, b: &Patch) -> bool {
-    let (Some(p), Some(q)) = (a.points.first(), b.points.first()) else { return false };
-    a.normal.distance_squared(b.normal) < 1e-20 && a.normal.dot(p.ground - q.ground).abs() < 1e-7
-}
-
-/// Keeps the corners of the convex outline of the points seen along `n` (Andrew's monotone chain, 1979). `hull` is room.
-fn outline(points: &mut Vec<Touch>, hull: &mut Vec<Touch>, n: DVec3) {
-    let (u, v) = n.any_orthonormal_pair();
-    let flat = |t: &Touch| (t.ground.dot(u), t.ground.dot(v));
-    points.sort_by(|a, b| {
-        let (a, b) = (flat(a), flat(b));
-        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
-    });
-    points.dedup_by(|a, b| a.ground.distance_squared(b.ground) < 1e-12);
-    if points.len() < 3 {
-        return;
-    }
-    // A corner must stand out by more than rounding from the line between its neighbours.
-    let stands_out = |a: &Touch, b: &Touch, c: &Touch| {
-        let ((ax, ay), (bx, by), (cx, cy)) = (flat(a), flat(b), flat(c));
-        let area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
-        area > 1e-6 * a.ground.distance(c.ground)
-    };
-    hull.clear();
-    let mut half = |order: &mut dyn Iterator<Item = &Touch>| {
-        let from = hull.len();
-        for t in order {
-            while hull.len() >= from + 2 && !stands_out(&hull[hull.len() - 2], &hull[hull.len() - 1], t) {
-                hull.pop();
-            }
-            hull.push(*t);
-        }
-        hull.pop();
-    };
-    half(&mut points.iter());
-    half(&mut points.iter().rev());
-    std::mem::swap(points, hull);
 }

@@ -1,99 +1,51 @@
 //! Answers the engine's questions about pairs of the terrain and another shape.
 //!
-//! Chain it before the default dispatcher: `TerrainDispatcher.chain(DefaultQueryDispatcher)`. It answers for balls, for
-//! every convex shape with polygonal features, and for compounds of these; any other pair with the terrain is
-//! `Unsupported`, never "no contact". The default dispatcher after it does answer "no contact" for some of those
-//! (meshes), so ask [`TerrainDispatcher::supports`] before a shape enters the world.
+//! Chain it before the default dispatcher: `TerrainDispatcher.chain(DefaultQueryDispatcher)`. It answers for every shape of
+//! the engine, in either order: balls, capsules, cuboids, cylinders, cones, hulls, triangles, segments and their rounded
+//! forms directly; compounds, meshes, polylines, voxels, height fields and a second terrain part by part, entering only
+//! the boxes that can matter; half-spaces by the ground's deepest corner. A custom shape is answered when it has a support
+//! function or is made of parts; any other is `Unsupported`, and since the default dispatcher after it may take that for
+//! "no contact", ask [`TerrainDispatcher::supports`] before such a shape enters the world.
 
 use super::contact;
-use super::manifold::{Target, renew_workspace};
+use super::half_space;
+use super::manifold::{Target, renew_workspace, with_room};
+use super::merge::Scratch;
+use super::pair::{self, Pair, in_whole};
+use super::parts;
 use super::search;
-use super::shape::{TerrainShape, subshape_id};
-use super::sweep::{self, parry_triangle};
+use super::shape::subshape_id;
+use super::sweep::{self, SLOP};
 use crate::surface::Ground;
-use parry3d_f64::bounding_volume::BoundingVolume;
+use parry3d_f64::bounding_volume::{Aabb, BoundingVolume};
 use parry3d_f64::math::{Pose, Real, Vector};
 use parry3d_f64::query::details::{ContactManifoldsWorkspace, NormalConstraints, ShapeCastOptions};
 use parry3d_f64::query::{
-    ClosestPoints, Contact, ContactManifold, DefaultQueryDispatcher, NonlinearRigidMotion,
-    PersistentQueryDispatcher, QueryDispatcher, ShapeCastHit, ShapeDistance, ShapeIntersection, Unsupported,
+    ClosestPoints, Contact, ContactManifold, NonlinearRigidMotion, PersistentQueryDispatcher,
+    QueryDispatcher, ShapeCastHit, ShapeDistance, ShapeIntersection, Unsupported,
 };
 use parry3d_f64::shape::Shape;
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
-/// The query dispatcher for pairs with a [`TerrainShape`]; has no state of its own.
+/// The query dispatcher for pairs with a [`super::TerrainShape`]; has no state of its own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TerrainDispatcher;
 
 impl TerrainDispatcher {
     /// Whether every question about the terrain and this shape has an answer.
     pub fn supports(shape: &dyn Shape) -> bool {
-        match shape.as_compound() {
-            Some(compound) => compound.shapes().iter().all(|(_, part)| contact::supported(part.as_ref())),
-            None => contact::supported(shape),
-        }
+        parts::known(shape)
     }
 }
 
-/// A pair with the terrain in it.
-struct Pair<'a> {
-    terrain: &'a TerrainShape,
-    shape: &'a dyn Shape,
-    /// The other shape's frame in the terrain's.
-    pose: Pose,
-    /// The terrain is the second shape.
-    flipped: bool,
+fn go_on(stop: bool) -> Result<ControlFlow<()>, Unsupported> {
+    Ok(if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
 }
 
-impl<'a> Pair<'a> {
-    fn new(pos12: &Pose, g1: &'a dyn Shape, g2: &'a dyn Shape) -> Result<Self, Unsupported> {
-        let (first, second) = (g1.as_shape::<TerrainShape>(), g2.as_shape::<TerrainShape>());
-        match (first, second) {
-            (Some(terrain), None) => Ok(Self { terrain, shape: g2, pose: *pos12, flipped: false }),
-            (None, Some(terrain)) => Ok(Self { terrain, shape: g1, pose: pos12.inverse(), flipped: true }),
-            _ => Err(Unsupported),
-        }
-    }
-
-    /// Calls `f` with every convex part of the other shape: its number and frame in the shape if it is a part of a
-    /// compound, its frame in the terrain's.
-    fn each_part(
-        &self,
-        mut f: impl FnMut(Option<(u32, &Pose)>, &Pose, &dyn Shape) -> Result<(), Unsupported>,
-    ) -> Result<(), Unsupported> {
-        let Some(compound) = self.shape.as_compound() else { return f(None, &self.pose, self.shape) };
-        for (i, (frame, part)) in compound.shapes().iter().enumerate() {
-            f(Some((i as u32, frame)), &(self.pose * *frame), part.as_ref())?;
-        }
-        Ok(())
-    }
-}
-
-/// Only convex shapes can be asked about triangle by triangle.
-fn convex(shape: &dyn Shape) -> Result<(), Unsupported> {
-    if shape.as_support_map().is_some() { Ok(()) } else { Err(Unsupported) }
-}
-
-/// The triangle nearest to a convex part, with its distance, within `limit`.
-fn nearest(
-    ground: &Ground,
-    pose: &Pose,
-    part: &dyn Shape,
-    limit: f64,
-) -> Result<Option<(f64, crate::surface::Tri)>, Unsupported> {
-    convex(part)?;
-    let mut unsupported = false;
-    let found =
-        search::nearest(ground, &part.compute_aabb(pose), limit, |_, tri| {
-            match DefaultQueryDispatcher.distance(pose, &parry_triangle(tri), part) {
-                Ok(d) => d.distance,
-                Err(Unsupported) => {
-                    unsupported = true;
-                    Real::INFINITY
-                }
-            }
-        });
-    if unsupported { Err(Unsupported) } else { Ok(found) }
+/// Whether anything of the surface may be within `margin` of a box.
+fn near(ground: &Ground, aabb: &Aabb, margin: Real) -> bool {
+    search::gap(ground, aabb, margin) <= margin
 }
 
 impl QueryDispatcher for TerrainDispatcher {
@@ -105,28 +57,17 @@ impl QueryDispatcher for TerrainDispatcher {
     ) -> Result<ShapeIntersection, Unsupported> {
         let pair = Pair::new(pos12, g1, g2)?;
         let ground = pair.terrain.ground();
-        let mut found: Option<ShapeIntersection> = None;
-        pair.each_part(|part, pose, shape| {
-            convex(shape)?;
-            let mut unsupported = false;
-            search::each_in(&ground, &shape.compute_aabb(pose), |_, tri| {
-                match DefaultQueryDispatcher.intersection_test(pose, &parry_triangle(tri), shape) {
-                    Ok(hit) if hit.intersecting && found.is_none() => {
-                        let id = subshape_id(&ground, tri.cell, tri.triangle);
-                        found = Some(hit.with_subshapes(id, part.map_or(0, |p| p.0)));
-                    }
-                    Ok(_) => {}
-                    Err(Unsupported) => unsupported = true,
+        let mut answer = ShapeIntersection::new(false);
+        pair.each_part(
+            |aabb| near(&ground, aabb, 0.0),
+            |part, pose| {
+                let found = pair::intersecting(&ground, pose, part.shape)?;
+                if let Some(id) = found {
+                    answer = ShapeIntersection::new(true).with_subshapes(id, part.id);
                 }
-                if unsupported || found.is_some() {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            });
-            if unsupported { Err(Unsupported) } else { Ok(()) }
-        })?;
-        let answer = found.unwrap_or(ShapeIntersection::new(false));
+                go_on(found.is_some())
+            },
+        )?;
         Ok(if pair.flipped { answer.swapped() } else { answer })
     }
 
@@ -134,16 +75,21 @@ impl QueryDispatcher for TerrainDispatcher {
     fn distance(&self, pos12: &Pose, g1: &dyn Shape, g2: &dyn Shape) -> Result<ShapeDistance, Unsupported> {
         let pair = Pair::new(pos12, g1, g2)?;
         let ground = pair.terrain.ground();
+        let limit = Cell::new(Real::MAX);
         let mut best = ShapeDistance::new(Real::MAX);
-        pair.each_part(|part, pose, shape| {
-            if let Some((d, tri)) = nearest(&ground, pose, shape, best.distance)?
-                && d < best.distance
-            {
-                let id = subshape_id(&ground, tri.cell, tri.triangle);
-                best = ShapeDistance::new(d).with_subshapes(id, part.map_or(0, |p| p.0));
-            }
-            Ok(())
-        })?;
+        pair.each_part(
+            |aabb| search::gap(&ground, aabb, limit.get()) < limit.get(),
+            |part, pose| {
+                if let Some((d, tri)) = pair::nearest(&ground, pose, part.shape, limit.get())?
+                    && d < limit.get()
+                {
+                    let id = subshape_id(&ground, tri.cell, tri.triangle);
+                    best = ShapeDistance::new(d).with_subshapes(id, part.id);
+                    limit.set(d);
+                }
+                go_on(limit.get() <= 0.0)
+            },
+        )?;
         Ok(if pair.flipped { best.swapped() } else { best })
     }
 
@@ -159,27 +105,21 @@ impl QueryDispatcher for TerrainDispatcher {
         let pair = Pair::new(pos12, g1, g2)?;
         let ground = pair.terrain.ground();
         let mut best: Option<Contact> = None;
-        pair.each_part(|part, pose, shape| {
-            convex(shape)?;
-            let mut unsupported = false;
-            let near = shape.compute_aabb(pose).loosened(prediction.max(0.0));
-            search::each_in(&ground, &near, |_, tri| {
-                match DefaultQueryDispatcher.contact(pose, &parry_triangle(tri), shape, prediction) {
-                    Ok(Some(mut c)) if best.is_none_or(|b| c.dist < b.dist) => {
-                        if let Some((_, frame)) = part {
-                            c.point2 = *frame * c.point2;
-                            c.normal2 = frame.rotation * c.normal2;
-                        }
-                        let id = subshape_id(&ground, tri.cell, tri.triangle);
-                        best = Some(c.with_subshapes(id, part.map_or(0, |p| p.0)));
-                    }
-                    Ok(_) => {}
-                    Err(Unsupported) => unsupported = true,
+        pair.each_part(
+            |aabb| near(&ground, aabb, prediction.max(0.0)),
+            |part, pose| {
+                let found = pair::contact(&ground, pose, part.shape, prediction)?;
+                if let Some(mut c) = found
+                    && best.is_none_or(|b| c.dist < b.dist)
+                {
+                    c.point2 = part.point(c.point2);
+                    c.normal2 = part.direction(c.normal2);
+                    c.subshape2 = part.id;
+                    best = Some(c);
                 }
-                if unsupported { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
-            if unsupported { Err(Unsupported) } else { Ok(()) }
-        })?;
+                go_on(false)
+            },
+        )?;
         Ok(best.map(|c| if pair.flipped { c.flipped() } else { c }))
     }
 
@@ -192,23 +132,27 @@ impl QueryDispatcher for TerrainDispatcher {
     ) -> Result<ClosestPoints, Unsupported> {
         let pair = Pair::new(pos12, g1, g2)?;
         let ground = pair.terrain.ground();
-        let mut best: Option<(f64, ClosestPoints)> = None;
-        pair.each_part(|part, pose, shape| {
-            let limit = best.map_or(max_dist, |b| b.0);
-            let Some((d, tri)) = nearest(&ground, pose, shape, limit)? else { return Ok(()) };
-            if best.is_none_or(|b| d < b.0) {
-                let points =
-                    DefaultQueryDispatcher.closest_points(pose, &parry_triangle(&tri), shape, max_dist)?;
-                let points = match (points, part) {
-                    (ClosestPoints::WithinMargin(p1, p2), Some((_, frame))) => {
-                        ClosestPoints::WithinMargin(p1, *frame * p2)
-                    }
-                    (points, _) => points,
-                };
-                best = Some((d, points));
-            }
-            Ok(())
-        })?;
+        let limit = Cell::new(max_dist);
+        let mut best: Option<(Real, ClosestPoints)> = None;
+        pair.each_part(
+            |aabb| search::gap(&ground, aabb, limit.get()) <= limit.get(),
+            |part, pose| {
+                if let Some((d, tri)) = pair::nearest(&ground, pose, part.shape, limit.get())?
+                    && best.is_none_or(|b| d < b.0)
+                {
+                    let points = pair::closest_points(&ground, pose, part.shape, &tri, max_dist)?;
+                    let points = match points {
+                        ClosestPoints::WithinMargin(p1, p2) => {
+                            ClosestPoints::WithinMargin(p1, part.point(p2))
+                        }
+                        points => points,
+                    };
+                    best = Some((d, points));
+                    limit.set(d);
+                }
+                go_on(limit.get() <= 0.0)
+            },
+        )?;
         let points = best.map_or(ClosestPoints::Disjoint, |b| b.1);
         Ok(if pair.flipped { points.flipped() } else { points })
     }
@@ -225,21 +169,29 @@ impl QueryDispatcher for TerrainDispatcher {
         let ground = pair.terrain.ground();
         // The velocity is that of the second shape seen from the first.
         let velocity = if pair.flipped { pair.pose.rotation * -local_vel12 } else { local_vel12 };
+        let limit = Cell::new(options.max_time_of_impact);
         let mut best: Option<ShapeCastHit> = None;
-        pair.each_part(|part, pose, shape| {
-            convex(shape)?;
-            let limit = best.map_or(options.max_time_of_impact, |b| b.time_of_impact);
-            let options = ShapeCastOptions { max_time_of_impact: limit, ..options };
-            if let Some(hit) = sweep::cast_linear(&ground, pose, velocity, shape, options)?
-                && best.is_none_or(|b| hit.time_of_impact < b.time_of_impact)
-            {
-                best = Some(part.map_or(hit, |(i, frame)| sweep::in_part(hit, i, frame)));
-            }
-            Ok(())
-        })?;
+        pair.each_part(
+            |aabb| {
+                let aabb = aabb.loosened(options.target_distance.max(0.0));
+                search::box_time(&ground, &aabb, velocity, limit.get()) <= limit.get()
+            },
+            |part, pose| {
+                let options = ShapeCastOptions { max_time_of_impact: limit.get(), ..options };
+                if let Some(hit) = pair::cast(&ground, pose, velocity, part.shape, options)?
+                    && best.is_none_or(|b| hit.time_of_impact < b.time_of_impact)
+                {
+                    best = Some(in_whole(hit, part));
+                    limit.set(hit.time_of_impact);
+                }
+                go_on(best.is_some() && limit.get() <= 0.0)
+            },
+        )?;
         Ok(best.map(|hit| if pair.flipped { hit.swapped() } else { hit }))
     }
 
+    /// The terrain rests; the other shape's centre moves straight and it turns by the shorter arc. Without
+    /// `stop_at_penetration` one-sided: what comes from below, or leaves, is not stopped.
     fn cast_shapes_nonlinear(
         &self,
         motion1: &NonlinearRigidMotion,
@@ -254,9 +206,50 @@ impl QueryDispatcher for TerrainDispatcher {
         let ground = pair.terrain.ground();
         let (terrain, motion) = if pair.flipped { (motion2, motion1) } else { (motion1, motion2) };
         let times = (start_time, end_time);
-        let hit = sweep::cast_nonlinear(&ground, terrain, motion, pair.shape, times, stop_at_penetration)?;
-        Ok(hit.map(|hit| if pair.flipped { hit.swapped() } else { hit }))
+        let sweep = sweep::sweep_of(terrain, motion, times);
+        let mut best: Option<ShapeCastHit> = None;
+        // The pair's pose is the identity: boxes come in the shape's own frame.
+        pair.each_part(
+            |aabb| near(&ground, &sweep::swept_box(aabb, &sweep), 2.0 * SLOP),
+            |part, _| {
+                let moving = part.frame.map_or(*motion, |frame| motion.prepend(*frame));
+                let hit =
+                    pair::cast_nonlinear(&ground, terrain, &moving, part.shape, times, stop_at_penetration)?;
+                if let Some(hit) = hit
+                    && best.is_none_or(|b| hit.time_of_impact < b.time_of_impact)
+                {
+                    best = Some(in_whole(hit, part));
+                }
+                go_on(false)
+            },
+        )?;
+        Ok(best.map(|hit| if pair.flipped { hit.swapped() } else { hit }))
     }
+}
+
+/// Finds what every part touches. `touched` says of a part's number whether it touched the step before.
+fn collect(
+    pair: &Pair<'_>,
+    ground: &Ground,
+    prediction: Real,
+    touched: impl Fn(u32) -> bool,
+    room: &mut Scratch,
+) -> Result<(), Unsupported> {
+    pair.each_part(
+        |aabb| near(ground, aabb, prediction.max(0.0)),
+        |part, pose| {
+            let from = room.begin_part();
+            if let Some(space) = part.shape.as_halfspace() {
+                let deepest = half_space::deepest(ground, pose, space);
+                room.patches.extend(deepest.and_then(|d| contact::of_half_space(&d, prediction)));
+            } else {
+                let touched = touched(part.id);
+                contact::patches(ground, pose, part.shape, prediction, touched, &mut room.patches);
+            }
+            room.end_part(part.id, part.frame.copied(), *pose, from);
+            go_on(false)
+        },
+    )
 }
 
 impl<M, C> PersistentQueryDispatcher<M, C> for TerrainDispatcher
@@ -279,21 +272,18 @@ where
             return Err(Unsupported);
         }
         let ground = pair.terrain.ground();
-        let (room, known) = renew_workspace(workspace);
-        if !known {
+        if !renew_workspace(workspace) {
             manifolds.clear();
         }
         let old = manifolds.len();
         let mut target = Target { ground: &ground, flipped: pair.flipped, old, out: manifolds };
-        pair.each_part(|part, pose, shape| {
-            room.patches.clear();
-            let touched = target.touched(part.map_or(0, |p| p.0));
-            contact::patches(&ground, pose, shape, prediction, touched, &mut room.patches);
-            target.write(room, pose, part);
-            Ok(())
-        })?;
+        let result = with_room(|room| {
+            room.clear();
+            let collected = collect(&pair, &ground, prediction, |part| target.touched(part), room);
+            collected.map(|()| target.write(room))
+        });
         manifolds.drain(..old);
-        Ok(())
+        result
     }
 
     /// The terrain is not convex.

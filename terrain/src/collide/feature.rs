@@ -95,6 +95,18 @@ pub(super) fn feature_at(v: &[DVec3; 3], p: DVec3, tolerance: f64) -> Feature {
     }
 }
 
+/// The point of a feature that is nearest to a point on or beside it.
+pub(super) fn on_feature(v: &[DVec3; 3], feature: Feature, p: DVec3) -> DVec3 {
+    match feature {
+        Feature::Face => p,
+        Feature::Vertex(i) => v[i],
+        Feature::Edge(i) => {
+            let (a, ab) = (v[i], v[(i + 1) % 3] - v[i]);
+            a + ab * ((p - a).dot(ab) / ab.length_squared()).clamp(0.0, 1.0)
+        }
+    }
+}
+
 fn sample(tile: &Tile, tri: &Tri, i: usize) -> SamplePos {
     let (dx, dz) = tri.triangle.corners(tile.is_anti(tri.cell))[i];
     tri.cell.corner(dx, dz)

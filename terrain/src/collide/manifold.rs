@@ -4,13 +4,15 @@
 //! of ground elsewhere changes no bit. A point that is on the same spot of the shape with the same normal as before takes
 //! over the solver's impulses as its first guess; not so when the engine has reset the pair's workspace.
 
-use super::contact::{Scratch, Touch};
+use super::contact::{Patch, Touch};
+use super::merge::{PartPatches, Scratch};
 use super::shape::subshape_id;
 use crate::surface::Ground;
 use parry3d_f64::math::Pose;
 use parry3d_f64::query::details::{ContactManifoldsWorkspace, TypedWorkspaceData, WorkspaceData};
 use parry3d_f64::query::{ContactManifold, TrackedContact};
 use parry3d_f64::shape::PackedFeatureId;
+use std::cell::RefCell;
 
 /// A point counts as the same as one of the last step when it moved less than this (m) over the shape.
 const SAME_SPOT: f64 = 0.02;
@@ -19,9 +21,9 @@ const SAME_SPOT: f64 = 0.02;
 const SAME_NORMAL: f64 = 0.99;
 
 /// Marks a pair whose manifolds are ours. Always there: the engine takes a pair without a workspace for one of single
-/// convex shapes, and drops the workspace of a pair whose shapes it was told about anew. Holds no state, only room.
-#[derive(Debug, Default)]
-struct Workspace(Scratch);
+/// convex shapes, and drops the workspace of a pair whose shapes it was told about anew. Holds nothing.
+#[derive(Debug)]
+struct Workspace;
 
 impl WorkspaceData for Workspace {
     fn as_typed_workspace_data(&self) -> TypedWorkspaceData<'_> {
@@ -29,19 +31,26 @@ impl WorkspaceData for Workspace {
     }
 
     fn clone_dyn(&self) -> Box<dyn WorkspaceData> {
-        Box::new(Self::default())
+        Box::new(Self)
     }
 }
 
-/// Sees to it that the workspace is there: its room, and whether it was there before.
-pub(super) fn renew_workspace(workspace: &mut Option<ContactManifoldsWorkspace>) -> (&mut Scratch, bool) {
+/// Sees to it that the workspace is there: whether it was there before.
+pub(super) fn renew_workspace(workspace: &mut Option<ContactManifoldsWorkspace>) -> bool {
     let known = workspace.as_ref().is_some_and(|w| w.0.downcast_ref::<Workspace>().is_some());
     if !known {
-        *workspace = None;
+        *workspace = Some(ContactManifoldsWorkspace(Box::new(Workspace)));
     }
-    let ours = workspace.get_or_insert_with(|| ContactManifoldsWorkspace(Box::new(Workspace::default())));
-    let room = ours.0.downcast_mut::<Workspace>().expect("any other workspace was just replaced");
-    (&mut room.0, known)
+    known
+}
+
+thread_local! {
+    static ROOM: RefCell<Scratch> = RefCell::default();
+}
+
+/// Lends the thread's room for one update of a pair.
+pub(super) fn with_room<T>(f: impl FnOnce(&mut Scratch) -> T) -> T {
+    ROOM.with_borrow_mut(f)
 }
 
 /// Where patches are written to.
@@ -56,27 +65,31 @@ pub(super) struct Target<'a, M, C> {
 }
 
 impl<M: Default, C: Default + Copy> Target<'_, M, C> {
-    /// Writes the patches of one convex part. `pose` is the part's frame in the terrain's; `part` is its number and its
-    /// frame in its shape's, for parts of compounds.
-    pub(super) fn write(&mut self, room: &mut Scratch, pose: &Pose, part: Option<(u32, &Pose)>) {
-        room.each_merged(|patch, touches| {
-            let id = subshape_id(self.ground, patch.cell, patch.triangle);
-            let number = part.map_or(0, |p| p.0);
-            let (id1, id2) = if self.flipped { (number, id) } else { (id, number) };
-            let mut manifold = ContactManifold::with_data(id1, id2, M::default());
-            let (n1, n2) = (patch.normal, pose.rotation.inverse() * -patch.normal);
-            (manifold.local_n1, manifold.local_n2) = if self.flipped { (n2, n1) } else { (n1, n2) };
-            if let Some((_, frame)) = part {
-                if self.flipped {
-                    manifold.set_subshape_pos1(Some(*frame));
-                } else {
-                    manifold.set_subshape_pos2(Some(*frame));
-                }
+    /// Writes what was found, by part.
+    pub(super) fn write(&mut self, room: &mut Scratch) {
+        room.sort();
+        for at in 0..room.parts.len() {
+            let part = room.parts[at];
+            room.each_merged(part, |patch, touches| self.push(&part, patch, touches));
+        }
+    }
+
+    fn push(&mut self, part: &PartPatches, patch: &Patch, touches: &[Touch]) {
+        let id = subshape_id(self.ground, patch.cell, patch.triangle);
+        let (id1, id2) = if self.flipped { (part.id, id) } else { (id, part.id) };
+        let mut manifold = ContactManifold::with_data(id1, id2, M::default());
+        let (n1, n2) = (patch.normal, part.pose.rotation.inverse() * -patch.normal);
+        (manifold.local_n1, manifold.local_n2) = if self.flipped { (n2, n1) } else { (n1, n2) };
+        if part.frame.is_some() {
+            if self.flipped {
+                manifold.set_subshape_pos1(part.frame);
+            } else {
+                manifold.set_subshape_pos2(part.frame);
             }
-            manifold.points.extend(touches.iter().map(|t| tracked(t, pose, self.flipped)));
-            self.inherit(&mut manifold);
-            self.out.push(manifold);
-        });
+        }
+        manifold.points.extend(touches.iter().map(|t| tracked(t, &part.pose, self.flipped)));
+        self.inherit(&mut manifold);
+        self.out.push(manifold);
     }
 
     /// Whether a part touched the ground in the step before.

@@ -6,18 +6,28 @@ pub mod cast;
 mod contact;
 mod dispatcher;
 mod feature;
+mod half_space;
 mod manifold;
+mod material;
+mod merge;
+mod pair;
+mod parts;
 mod ray;
 mod ray_exact;
 mod ray_walk;
 mod search;
 mod shape;
+mod shared;
 mod sweep;
 
 pub use dispatcher::TerrainDispatcher;
+pub use material::{BlockMaterials, Feel, Materials};
 pub use ray::{Faces, GroundRay, RayAnswer, RayError, RayHit, Sight};
-pub use shape::{SharedGround, TerrainShape, block_bounds, subshape_id};
+pub use shape::{TerrainShape, block_bounds, subshape_id};
+pub use shared::{RefusedGround, SharedGround};
 
+#[cfg(test)]
+mod fuzz_tests;
 #[cfg(test)]
 mod query_tests;
 #[cfg(test)]

@@ -3,17 +3,20 @@
 use super::ray_tests::{Random, all_triangles, bumps};
 use super::{SharedGround, TerrainDispatcher, TerrainShape, subshape_id};
 use crate::config::Diagonal;
-use crate::coord::{BlockPos, BlockSide, CellPos};
+use crate::coord::{BlockPos, BlockSide, CellPos, CellRect};
 use crate::store::MemoryTerrain;
 use crate::surface::{Ground, Slot};
 use glam::{DQuat, DVec3};
+use parry3d_f64::bounding_volume::{Aabb, BoundingSphere};
+use parry3d_f64::mass_properties::MassProperties;
 use parry3d_f64::math::Pose;
 use parry3d_f64::query::details::ContactManifoldsWorkspace;
 use parry3d_f64::query::{
     self, ClosestPoints, ContactManifold, DefaultQueryDispatcher, NonlinearRigidMotion,
-    PersistentQueryDispatcher, PointQuery, QueryDispatcher, ShapeCastOptions,
+    PersistentQueryDispatcher, PointProjection, PointQuery, QueryDispatcher, Ray, RayCast, RayIntersection,
+    ShapeCastOptions,
 };
-use parry3d_f64::shape::{Shape, SharedShape, Triangle};
+use parry3d_f64::shape::{FeatureId, Shape, ShapeType, SharedShape, Triangle, TypedShape};
 use std::sync::Arc;
 
 fn shapes() -> Vec<SharedShape> {
@@ -224,11 +227,69 @@ fn no_query_the_engine_asks_about_a_supported_shape_is_unsupported() {
     }
 }
 
+/// A shape that nothing is known of.
+#[derive(Clone)]
+struct Unknown;
+
+impl RayCast for Unknown {
+    fn cast_local_ray_and_get_normal(&self, _: &Ray, _: f64, _: bool) -> Option<RayIntersection> {
+        None
+    }
+}
+
+impl PointQuery for Unknown {
+    fn project_local_point(&self, pt: DVec3, _: bool) -> PointProjection {
+        PointProjection::new(false, pt)
+    }
+
+    fn project_local_point_and_get_feature(&self, pt: DVec3) -> (PointProjection, FeatureId) {
+        (self.project_local_point(pt, true), FeatureId::Unknown)
+    }
+}
+
+impl Shape for Unknown {
+    fn compute_local_aabb(&self) -> Aabb {
+        Aabb::new(DVec3::splat(-1.0), DVec3::ONE)
+    }
+
+    fn compute_local_bounding_sphere(&self) -> BoundingSphere {
+        BoundingSphere::new(DVec3::ZERO, 2.0)
+    }
+
+    fn clone_dyn(&self) -> Box<dyn Shape> {
+        Box::new(self.clone())
+    }
+
+    fn scale_dyn(&self, _: DVec3, _: u32) -> Option<Box<dyn Shape>> {
+        None
+    }
+
+    fn mass_properties(&self, _: f64) -> MassProperties {
+        MassProperties::default()
+    }
+
+    fn shape_type(&self) -> ShapeType {
+        ShapeType::Custom
+    }
+
+    fn as_typed_shape(&self) -> TypedShape<'_> {
+        TypedShape::Custom(self)
+    }
+
+    fn ccd_thickness(&self) -> f64 {
+        0.0
+    }
+
+    fn ccd_angular_thickness(&self) -> f64 {
+        0.0
+    }
+}
+
 #[test]
-fn pairs_it_cannot_answer_are_unsupported_and_never_no_contact() {
+fn a_custom_shape_that_nothing_is_known_of_is_unsupported_and_never_no_contact() {
     let terrain = terrain(bumps(Diagonal::Main));
-    let mesh = SharedShape::trimesh(vec![DVec3::ZERO, DVec3::X, DVec3::Z], vec![[0, 2, 1]]).expect("a mesh");
-    let others: [&dyn Shape; 2] = [mesh.as_ref(), &terrain];
+    let compound = SharedShape::compound(vec![(Pose::IDENTITY, SharedShape::new(Unknown))]);
+    let others: [&dyn Shape; 2] = [&Unknown, compound.as_ref()];
     for shape in others {
         assert!(!TerrainDispatcher::supports(shape));
         let at = Pose::translation(40.0, 0.0, 40.0);
@@ -236,10 +297,27 @@ fn pairs_it_cannot_answer_are_unsupported_and_never_no_contact() {
         assert!(d.intersection_test(&at, &terrain, shape).is_err());
         assert!(d.distance(&at, &terrain, shape).is_err());
         assert!(d.contact(&at, &terrain, shape, 0.1).is_err());
+        assert!(d.closest_points(&at, &terrain, shape, 1.0).is_err());
         assert!(d.cast_shapes(&at, DVec3::X, &terrain, shape, ShapeCastOptions::default()).is_err());
         let (mut out, mut workspace) = (Vec::<ContactManifold<(), ()>>::new(), None);
         assert!(d.contact_manifolds(&at, &terrain, shape, 0.1, &mut out, &mut workspace).is_err());
     }
+}
+
+#[test]
+fn another_terrain_is_a_sheet_of_triangles() {
+    let ours = terrain(MemoryTerrain::from_fn([40, 40], BlockSide::S32, |_| {}, |_, _| 1.0).ground_all());
+    let height = |x: i32, _: i32| if x == 20 { 3.0 } else { 0.0 };
+    let theirs = terrain(MemoryTerrain::from_fn([40, 40], BlockSide::S32, |_| {}, height).ground_all());
+    let d = TerrainDispatcher;
+    assert!(TerrainDispatcher::supports(&theirs));
+    // Its ridge is 3 m high: from 3.5 m below our sheet it ends 0.5 m short of it.
+    let below = Pose::translation(0.0, -2.5, 0.0);
+    assert!((d.distance(&below, &ours, &theirs).unwrap().distance - 0.5).abs() < 1e-9);
+    assert!(!d.intersection_test(&below, &ours, &theirs).unwrap().intersecting);
+    assert!(d.intersection_test(&Pose::IDENTITY, &ours, &theirs).unwrap().intersecting);
+    let hit = d.cast_shapes(&below, DVec3::Y, &ours, &theirs, ShapeCastOptions::default()).unwrap();
+    assert!((hit.expect("they meet").time_of_impact - 0.5).abs() < 1e-6);
 }
 
 #[test]
@@ -376,6 +454,36 @@ fn bounds_do_not_follow_what_is_resident() {
     let ball = SharedShape::ball(1.0);
     let d = TerrainDispatcher.distance(&Pose::translation(5.0, 0.0, 5.0), &none, ball.as_ref()).unwrap();
     assert_eq!(d.distance, f64::MAX);
+}
+
+#[test]
+fn the_debug_mesh_is_exactly_the_visible_triangles() {
+    for diagonal in [Diagonal::Main, Diagonal::Anti, Diagonal::Checkerboard] {
+        let ground = bumps(diagonal).with_changes(&[(BlockPos::new(1, 1), Slot::Absent)]);
+        let terrain = terrain(ground.clone());
+        let region = CellRect { x0: -5, z0: 20, x1: 70, z1: 68 };
+        let (vertices, indices) = terrain.debug_mesh(region);
+        // Cell by cell from the tiles, without the walk that the mesh is made by.
+        let mut expected = Vec::new();
+        for (x, z) in (20..68).flat_map(|z| (1..70).map(move |x| (x, z))) {
+            let cell = CellPos::new(x, z);
+            let tile = ground.tile(ground.side().block_of_cell(cell));
+            for t in [crate::surface::Triangle::Zero, crate::surface::Triangle::One] {
+                let Some(tri) = tile.and_then(|tile| tile.triangle(cell, t)) else { continue };
+                expected.push(tri.vertices.map(|v| v.to_array().map(f64::to_bits)));
+            }
+        }
+        let mut found: Vec<_> =
+            indices.iter().map(|t| t.map(|i| vertices[i as usize].to_array().map(f64::to_bits))).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert!(expected.len() > 2000 && found == expected, "{} {}", found.len(), expected.len());
+        let mut corners: Vec<_> = vertices.iter().map(|v| v.to_array().map(f64::to_bits)).collect();
+        corners.sort_unstable();
+        corners.dedup();
+        assert_eq!(corners.len(), vertices.len(), "each corner once");
+        assert!(terrain.debug_mesh(CellRect { x0: 500, z0: 0, x1: 600, z1: 9 }).1.is_empty());
+    }
 }
 
 #[test]

@@ -6,7 +6,8 @@
 use super::feature::{Feature, closest_point};
 use super::ray::{RayAnswer, RayHit};
 use super::search;
-use crate::coord::{BlockPos, CellPos};
+use super::shared::SharedGround;
+use crate::coord::{BlockPos, CellPos, CellRect};
 use crate::surface::{Ground, Triangle};
 use glam::DVec3;
 use parry3d_f64::bounding_volume::{Aabb, BoundingSphere, BoundingVolume};
@@ -14,41 +15,8 @@ use parry3d_f64::mass_properties::MassProperties;
 use parry3d_f64::math::{Pose, Real, Vector};
 use parry3d_f64::query::{PointProjection, PointQuery, Ray, RayCast, RayIntersection};
 use parry3d_f64::shape::{FeatureId, Shape, ShapeType, TypedShape};
-use std::sync::{Arc, PoisonError, RwLock};
-
-/// The ground that a session's queries, rays, collider and walkers share: an immutable snapshot, swapped between ticks.
-#[derive(Debug)]
-pub struct SharedGround {
-    current: RwLock<Arc<Ground>>,
-}
-
-impl SharedGround {
-    /// Shares a first snapshot.
-    pub fn new(ground: Arc<Ground>) -> Arc<Self> {
-        Arc::new(Self { current: RwLock::new(ground) })
-    }
-
-    /// The current snapshot.
-    pub fn load(&self) -> Arc<Ground> {
-        // The lock only ever guards whole assignments, so a poisoned one still holds a whole snapshot.
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Puts another snapshot of the same terrain in place and gives back the old one. Only between physics steps.
-    ///
-    /// The engine does not notice: see [`TerrainShape`] for what to do with the bodies that touch changed ground.
-    ///
-    /// # Panics
-    /// When the snapshot is of a terrain with another configuration or block side: the shape's bounds are fixed.
-    pub fn swap(&self, ground: Arc<Ground>) -> Arc<Ground> {
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        assert!(
-            current.config() == ground.config() && current.side() == ground.side(),
-            "a ground can only be swapped for another snapshot of the same terrain"
-        );
-        std::mem::replace(&mut *current, ground)
-    }
-}
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// The whole terrain as one collider shape.
 ///
@@ -58,6 +26,10 @@ impl SharedGround {
 ///   `compute_local_aabb` radius. In the terrain's frame the rotation moves only points of the *other* shape, so the
 ///   terrain reports a point there and the other shape's radius decides. With the terrain second this would not hold.)
 /// - Give the narrow phase [`super::TerrainDispatcher`] chained before the default dispatcher.
+/// - Let the engine recycle contacts over less than the radius of the smallest body (Rapier:
+///   `normalized_contact_recycle_distance`, 5 cm by default; 5 mm serves bodies down to 1 cm). Else a body that touches one
+///   triangle drifts into the next one without a contact, and passes it: continuous detection stops it there again and
+///   again, but only a contact takes its speed.
 /// - After [`SharedGround::swap`], for every collider of a dynamic body whose bounds meet the [`block_bounds`] of a block
 ///   that was changed: call `set_shape(collider.shared_shape().clone())` and wake the body. Nothing else tells sleeping or
 ///   recycled pairs. The terrain's own collider is left alone.
@@ -87,6 +59,36 @@ impl TerrainShape {
     /// The fixed bounds: the extent, and ±2²⁴ quanta of height.
     pub fn bounds(&self) -> Aabb {
         self.bounds
+    }
+
+    /// The visible triangles of a rectangle of cells that are resident now, for whoever wants to see what collides: corners
+    /// (m, each once) and the three corners of each triangle, counter-clockwise seen from above, block by block.
+    pub fn debug_mesh(&self, region: CellRect) -> (Vec<DVec3>, Vec<[u32; 3]>) {
+        let ground = self.ground();
+        let (e, s) = (ground.config().extent, ground.config().spacing_m());
+        let cells = CellRect {
+            x0: region.x0.max(e.x0),
+            z0: region.z0.max(e.z0),
+            x1: region.x1.min(e.x1),
+            z1: region.z1.min(e.z1),
+        };
+        let (mut vertices, mut indices) = (Vec::new(), Vec::new());
+        if cells.is_empty() {
+            return (vertices, indices);
+        }
+        let width = (cells.x1 - cells.x0 + 1) as usize;
+        let mut known: Vec<Option<u32>> = vec![None; width * (cells.z1 - cells.z0 + 1) as usize];
+        ground.visit_triangles(cells, f64::MIN, f64::MAX, |_, tri| {
+            indices.push(tri.vertices.map(|v| {
+                let (x, z) = ((v.x / s).round() as i32 - cells.x0, (v.z / s).round() as i32 - cells.z0);
+                *known[z as usize * width + x as usize].get_or_insert_with(|| {
+                    vertices.push(v);
+                    vertices.len() as u32 - 1
+                })
+            }));
+            ControlFlow::Continue(())
+        });
+        (vertices, indices)
     }
 
     fn hit(&self, ray: &Ray, max: Real) -> Option<RayHit> {

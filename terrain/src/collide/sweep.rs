@@ -1,9 +1,9 @@
-//! Moving shapes against the ground, for the engine: linear casts, and the sweeps of continuous collision detection.
+//! Moving convex shapes against the ground, for the engine: linear casts, and the sweeps of continuous collision detection.
 //!
 //! Casts are two-sided, as the engine's own are; continuous detection is one-sided, as contacts are. Ground that is not
 //! resident is nothing here: sessions gate bodies before they reach it.
 
-use super::search;
+use super::search::{self, box_distance, overlap_times, tri_box};
 use super::shape::subshape_id;
 use crate::surface::{Ground, Tri};
 use glam::DVec3;
@@ -18,10 +18,17 @@ use parry3d_f64::shape::{Shape, Triangle, TypedShape};
 use std::ops::ControlFlow;
 
 /// How far (m) from the surface continuous detection stops a body: the engine's own default.
-const SLOP: f64 = 0.005;
+pub(super) const SLOP: f64 = 0.005;
 
 /// The part of a shape's thickness that must not pass a surface it already touches.
 const CORE: f64 = 0.5;
+
+/// How much of the way to a surface a centre may go in one step when it would pass.
+const NEARLY: f64 = 0.9;
+
+/// How far (as a part of its sides) beyond a triangle's edges a centre's path still counts as through it, so that a path
+/// through an edge is seen by a neighbour at least.
+const EDGE: f64 = 1e-9;
 
 pub(super) fn parry_triangle(tri: &Tri) -> Triangle {
     let [a, b, c] = tri.vertices;
@@ -37,112 +44,114 @@ pub(super) fn cast_linear(
     options: ShapeCastOptions,
 ) -> Result<Option<ShapeCastHit>, Unsupported> {
     let start = shape.compute_aabb(pose).loosened(options.target_distance.max(0.0));
-    let world = search::world_bounds(ground);
-    let Some((from, to)) = overlap_times(&start, velocity, &world) else { return Ok(None) };
-    let (mut t, end) = (from.max(0.0), to.min(options.max_time_of_impact));
-    let stride = start.extents().max_element().max(2.0 * ground.config().spacing_m());
-    let step = stride / velocity.length();
     let mut best: Option<ShapeCastHit> = None;
     let mut failed = None;
-    while t <= end {
-        let next = (t + step).min(end);
-        let swept = moved(&start, velocity * t).merged(&moved(&start, velocity * next));
-        search::each_in(ground, &swept, |_, tri| {
-            let limit = best.map_or(options.max_time_of_impact, |b| b.time_of_impact);
-            let options = ShapeCastOptions { max_time_of_impact: limit, ..options };
-            match DefaultQueryDispatcher.cast_shapes(pose, velocity, &parry_triangle(tri), shape, options) {
-                Ok(Some(mut hit)) if best.is_none_or(|b| hit.time_of_impact < b.time_of_impact) => {
-                    hit.subshape1 = subshape_id(ground, tri.cell, tri.triangle);
-                    best = Some(hit);
-                }
-                Ok(_) => {}
-                Err(Unsupported) => {
-                    failed = Some(Unsupported);
-                    return ControlFlow::Break(());
-                }
+    search::each_on_way(ground, &start, velocity, options.max_time_of_impact, |tri| {
+        let limit = best.map_or(options.max_time_of_impact, |b| b.time_of_impact);
+        let open = best.map_or(f64::INFINITY, |b| b.time_of_impact);
+        // Not met by the box, or after what is known already.
+        if !meets_before(&start, velocity, tri, limit) {
+            return ControlFlow::Continue(open);
+        }
+        let options = ShapeCastOptions { max_time_of_impact: limit, ..options };
+        match DefaultQueryDispatcher.cast_shapes(pose, velocity, &parry_triangle(tri), shape, options) {
+            Ok(Some(mut hit)) if best.is_none_or(|b| hit.time_of_impact < b.time_of_impact) => {
+                hit.subshape1 = subshape_id(ground, tri.cell, tri.triangle);
+                best = Some(hit);
             }
-            ControlFlow::Continue(())
-        });
-        if failed.is_some() {
-            return Err(Unsupported);
-        }
-        // A step of no length (no velocity, or times too large to add to) ends the walk as well.
-        if best.is_some_and(|b| b.time_of_impact <= next) || next >= end || next <= t {
-            break;
-        }
-        t = next;
-    }
-    Ok(best)
-}
-
-fn moved(aabb: &Aabb, by: DVec3) -> Aabb {
-    // No velocity over endless time is no motion.
-    let by = if by.is_finite() { by } else { DVec3::ZERO };
-    Aabb::new(aabb.mins + by, aabb.maxs + by)
-}
-
-/// When a moving box meets a resting one.
-fn overlap_times(aabb: &Aabb, velocity: DVec3, world: &Aabb) -> Option<(f64, f64)> {
-    let (mut enter, mut leave) = (f64::NEG_INFINITY, f64::INFINITY);
-    for i in 0..3 {
-        let (gap, rest) = (world.mins[i] - aabb.maxs[i], world.maxs[i] - aabb.mins[i]);
-        if velocity[i] == 0.0 {
-            if gap > 0.0 || rest < 0.0 {
-                return None;
+            Ok(_) => {}
+            Err(Unsupported) => {
+                failed = Some(Unsupported);
+                return ControlFlow::Break(());
             }
-            continue;
         }
-        let (a, b) = (gap / velocity[i], rest / velocity[i]);
-        enter = enter.max(a.min(b));
-        leave = leave.min(a.max(b));
-    }
-    (enter <= leave).then_some((enter, leave))
+        ControlFlow::Continue(best.map_or(f64::INFINITY, |b| b.time_of_impact))
+    });
+    if failed.is_some() { Err(Unsupported) } else { Ok(best) }
 }
 
-/// The first impact of a convex shape that moves from one pose to another (terrain frame) about its `center`.
-/// `fraction` of the way in 0..=1.
-fn sweep_convex(
-    ground: &Ground,
-    shape: &dyn Shape,
-    proxy: &ToiProxy,
-    sweep: &Sweep,
-    two_sided: bool,
-) -> Option<(SweepToiOutput, Tri)> {
-    let sphere = shape.compute_local_bounding_sphere();
-    let reach = sphere.center.distance(sweep.local_center) + sphere.radius + SLOP;
-    let swept =
-        Aabb::new(sweep.c1.min(sweep.c2) - DVec3::splat(reach), sweep.c1.max(sweep.c2) + DVec3::splat(reach));
-    let centroid = shape.mass_properties(1.0).local_com;
-    let core = (CORE * shape.ccd_thickness()).max(SLOP);
-    let (first, last) = (sweep.transform_at(0.0) * centroid, sweep.final_transform() * centroid);
-    let mut best: Option<(SweepToiOutput, Tri)> = None;
-    search::each_in(ground, &swept, |_, tri| {
+/// Whether a moving box, grown by a micrometre, meets a triangle's box before `limit`.
+fn meets_before(start: &Aabb, velocity: DVec3, tri: &Tri, limit: f64) -> bool {
+    overlap_times(&start.loosened(1e-6), velocity, &tri_box(tri))
+        .is_some_and(|(enter, leave)| leave >= 0.0 && enter <= limit)
+}
+
+/// The box of all places of a box that moves along a sweep: the straight way of the centre and, around it, both ends of
+/// the turn and the arc between them.
+pub(super) fn swept_box(local: &Aabb, sweep: &Sweep) -> Aabb {
+    let around = Aabb::new(local.mins - sweep.local_center, local.maxs - sweep.local_center);
+    let turned = |q| around.transform_by(&Pose::from_parts(DVec3::ZERO, q));
+    let ends = turned(sweep.q1).merged(&turned(sweep.q2));
+    // An arc of a whole turn w leaves its chord by at most r (1 − cos w/2), and the scalar part of a rotation is cos w/2.
+    let bulge = (1.0 - sweep.q1.dot(sweep.q2).abs()).max(0.0);
+    let reach = around.mins.abs().max(around.maxs.abs()).length();
+    let ends = ends.loosened(reach * bulge);
+    Aabb::new(sweep.c1.min(sweep.c2) + ends.mins, sweep.c1.max(sweep.c2) + ends.maxs)
+}
+
+/// What moves: a convex shape as a cloud of points around its centre.
+struct Moving<'a> {
+    proxy: ToiProxy<'a>,
+    centroid: DVec3,
+    /// Must not pass a surface that the shape already touches.
+    core: f64,
+    /// The centre's way from start to end.
+    way: [DVec3; 2],
+}
+
+impl Moving<'_> {
+    /// When it reaches a triangle: the fraction of the way, up to `limit`.
+    fn reach(&self, tri: &Tri, sweep: &Sweep, two_sided: bool, limit: f64) -> Option<SweepToiOutput> {
         let n = tri.normal();
-        let (before, after) = (n.dot(first - tri.vertices[0]), n.dot(last - tri.vertices[0]));
-        if !two_sided && (before < 0.0 || (before - after < core && after > core)) {
+        let height = |p: DVec3| n.dot(p - tri.vertices[0]);
+        let [before, after] = self.way.map(height);
+        if !two_sided && (before < 0.0 || (before - after < self.core && after > self.core)) {
             // From below, or sliding along it: nothing to stop.
-            return ControlFlow::Continue(());
+            return None;
         }
         let resting = Sweep::constant(&Pose::IDENTITY, DVec3::ZERO);
-        let limit = best.map_or(1.0, |b| b.0.fraction);
         let target = ToiProxy::from_array(tri.vertices, 0.0);
-        let mut hit = sweep_time_of_impact(&target, &resting, proxy, sweep, limit, SLOP);
-        if hit.fraction == 0.0 && !two_sided {
-            // Touching already: its core must still not pass.
-            let core = ToiProxy::point(centroid, core + SLOP);
-            hit = sweep_time_of_impact(&target, &resting, &core, sweep, limit, SLOP);
+        let stops = |hit: &SweepToiOutput| {
+            hit.status != SweepToiStatus::Separated && (two_sided || hit.fraction > 0.0)
+        };
+        let hit = sweep_time_of_impact(&target, &resting, &self.proxy, sweep, limit, SLOP);
+        if stops(&hit) || two_sided || hit.status == SweepToiStatus::Separated {
+            return stops(&hit).then_some(hit);
         }
-        let real = hit.status != SweepToiStatus::Separated && (two_sided || hit.fraction > 0.0);
-        if real && (best.is_none() || hit.fraction < limit) {
-            best = Some((hit, *tri));
+        // Touching already: its core must still not pass, and if that touches too, its centre.
+        let core = ToiProxy::point(self.centroid, self.core + SLOP);
+        let hit = sweep_time_of_impact(&target, &resting, &core, sweep, limit, SLOP);
+        if stops(&hit) || hit.status == SweepToiStatus::Separated {
+            return stops(&hit).then_some(hit);
         }
-        ControlFlow::Continue(())
-    });
-    best
+        let fraction = NEARLY * self.passes(tri, before, after)?;
+        let point = self.way[0].lerp(self.way[1], fraction);
+        // The engine takes no fraction of 0, which is what a centre on the surface would have.
+        let fraction = fraction.max(f64::EPSILON);
+        (fraction < limit).then_some(SweepToiOutput {
+            status: SweepToiStatus::Hit,
+            fraction,
+            point,
+            normal: n,
+        })
+    }
+
+    /// Where on its way the centre passes a triangle from above.
+    fn passes(&self, tri: &Tri, before: f64, after: f64) -> Option<f64> {
+        if before < 0.0 || after >= 0.0 {
+            return None;
+        }
+        let fraction = before / (before - after);
+        let p = self.way[0].lerp(self.way[1], fraction);
+        let [a, b, c] = tri.vertices;
+        let n = (b - a).cross(c - a);
+        let inside = |from: DVec3, to: DVec3| (to - from).cross(p - from).dot(n) >= -EDGE * n.dot(n);
+        (inside(a, b) && inside(b, c) && inside(c, a)).then_some(fraction)
+    }
 }
 
-/// The first impact of a shape (or of the parts of a compound) that moves over the terrain between two times.
-/// `two_sided` also reports what is touched at the start.
+/// The first impact of a convex shape that moves over the terrain between two times. `two_sided` also reports what is
+/// touched at the start.
 pub(super) fn cast_nonlinear(
     ground: &Ground,
     terrain: &NonlinearRigidMotion,
@@ -151,22 +160,7 @@ pub(super) fn cast_nonlinear(
     times: (f64, f64),
     two_sided: bool,
 ) -> Result<Option<ShapeCastHit>, Unsupported> {
-    if let Some(compound) = shape.as_compound() {
-        let mut best: Option<ShapeCastHit> = None;
-        for (i, (frame, part)) in compound.shapes().iter().enumerate() {
-            let moving = motion.prepend(*frame);
-            let hit = cast_nonlinear(ground, terrain, &moving, part.as_ref(), times, two_sided)?;
-            if let Some(hit) = hit
-                && best.is_none_or(|b| hit.time_of_impact < b.time_of_impact)
-            {
-                best = Some(in_part(hit, i as u32, frame));
-            }
-        }
-        return Ok(best);
-    }
-    let at = |t: f64| terrain.position_at_time(t).inv_mul(&motion.position_at_time(t));
-    let (start, end) = (at(times.0), at(times.1));
-    let sweep = Sweep::from_poses(&start, &end, motion.local_center);
+    let sweep = sweep_of(terrain, motion, times);
     let cloud;
     let proxy = match ToiProxy::from_shape(shape) {
         Some(proxy) => proxy,
@@ -175,7 +169,27 @@ pub(super) fn cast_nonlinear(
             ToiProxy::from_points(&cloud.0, cloud.1)
         }
     };
-    Ok(sweep_convex(ground, shape, &proxy, &sweep, two_sided).map(|(hit, tri)| {
+    let aabb = shape.compute_local_aabb();
+    let centroid = middle(shape, &proxy);
+    let moving = Moving {
+        proxy,
+        centroid,
+        core: (CORE * shape.ccd_thickness()).max(SLOP),
+        way: [sweep.transform_at(0.0) * centroid, sweep.final_transform() * centroid],
+    };
+    let swept = swept_box(&aabb, &sweep).loosened(SLOP + SLOP);
+    let mut best: Option<(SweepToiOutput, Tri)> = None;
+    search::each_in(ground, &swept, |_, tri| {
+        let limit = best.map_or(1.0, |b| b.0.fraction);
+        if box_distance(&swept, &tri_box(tri)) <= 0.0
+            && let Some(hit) = moving.reach(tri, &sweep, two_sided, limit)
+            && (best.is_none() || hit.fraction < limit)
+        {
+            best = Some((hit, *tri));
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(best.map(|(hit, tri)| {
         let pose = sweep.transform_at(hit.fraction);
         ShapeCastHit {
             time_of_impact: times.0 + hit.fraction * (times.1 - times.0),
@@ -190,7 +204,27 @@ pub(super) fn cast_nonlinear(
     }))
 }
 
-/// Cylinders and cones as clouds of points: their circles as sixteen-gons, at most 2 % of the radius inside.
+/// The centre that must not pass the ground: of mass, or, for flat shapes, of the corners.
+pub(super) fn middle(shape: &dyn Shape, proxy: &ToiProxy) -> DVec3 {
+    let mass = shape.mass_properties(1.0);
+    if mass.mass() > 0.0 {
+        return mass.local_com;
+    }
+    proxy.points().iter().sum::<DVec3>() / proxy.points().len() as f64
+}
+
+/// The motion between two times, seen from the terrain: the centre straight, the turn by the shorter arc.
+pub(super) fn sweep_of(
+    terrain: &NonlinearRigidMotion,
+    motion: &NonlinearRigidMotion,
+    times: (f64, f64),
+) -> Sweep {
+    let at = |t: f64| terrain.position_at_time(t).inv_mul(&motion.position_at_time(t));
+    Sweep::from_poses(&at(times.0), &at(times.1), motion.local_center)
+}
+
+/// Cylinders and cones as clouds of points: their circles as sixteen-gons, at most 2 % of the radius inside. Other convex
+/// shapes, of the user's own, as the corners where their support reaches furthest along 26 directions.
 fn rings(shape: &dyn Shape) -> Option<(Vec<DVec3>, f64)> {
     let (radius, half_height, cone, border) = match shape.as_typed_shape() {
         TypedShape::Cylinder(c) => (c.radius, c.half_height, false, 0.0),
@@ -199,7 +233,7 @@ fn rings(shape: &dyn Shape) -> Option<(Vec<DVec3>, f64)> {
             (r.inner_shape.radius, r.inner_shape.half_height, false, r.border_radius)
         }
         TypedShape::RoundCone(r) => (r.inner_shape.radius, r.inner_shape.half_height, true, r.border_radius),
-        _ => return None,
+        _ => return shape.as_support_map().map(|map| (supports(map), 0.0)),
     };
     // Cosines of 0, 22.5, 45, 67.5 and 90 degrees.
     const COS: [f64; 5] =
@@ -220,12 +254,11 @@ fn rings(shape: &dyn Shape) -> Option<(Vec<DVec3>, f64)> {
     Some((points, border))
 }
 
-/// A hit of a compound's part, told in the compound's frame.
-pub(super) fn in_part(hit: ShapeCastHit, part: u32, frame: &Pose) -> ShapeCastHit {
-    ShapeCastHit {
-        witness2: frame * hit.witness2,
-        normal2: frame.rotation * hit.normal2,
-        subshape2: part,
-        ..hit
-    }
+fn supports(map: &dyn parry3d_f64::shape::SupportMap) -> Vec<DVec3> {
+    let step = |i: i32| f64::from(i - 1);
+    (0..27)
+        .map(|i| DVec3::new(step(i % 3), step(i / 3 % 3), step(i / 9)))
+        .filter(|d| *d != DVec3::ZERO)
+        .map(|d| map.local_support_point(d))
+        .collect()
 }

@@ -1,6 +1,7 @@
 //! Decoded blocks that somebody needs, counted by need, with a byte budget for those that nobody needs any more.
 
-use super::{Loaded, Loader};
+use super::{Loaded, Loader, ReadBlock};
+use crate::collide::BlockMaterials;
 use crate::coord::BlockPos;
 use crate::state::DataState;
 use crate::store::{BlockError, BlockSource};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 enum Data {
     Pending,
-    Ready(Arc<Block>),
+    Ready(Arc<ReadBlock>),
     Failed(BlockError),
 }
 
@@ -42,7 +43,7 @@ pub struct BlockData {
     entries: BTreeMap<BlockPos, Entry>,
     /// Reads in flight whose block nobody needs any more: how many of them, by position.
     abandoned: BTreeMap<BlockPos, u32>,
-    cache: BTreeMap<BlockPos, Arc<Block>>,
+    cache: BTreeMap<BlockPos, Arc<ReadBlock>>,
     /// Oldest first.
     cache_order: VecDeque<BlockPos>,
     cached_bytes: usize,
@@ -93,7 +94,7 @@ impl BlockData {
         match self.entries.get(&pos).map(|e| &e.data) {
             None => DataState::Unknown,
             Some(Data::Pending) => DataState::Pending,
-            Some(Data::Ready(block)) => block.state(),
+            Some(Data::Ready(read)) => read.block.state(),
             Some(Data::Failed(_)) => DataState::Failed,
         }
     }
@@ -101,7 +102,15 @@ impl BlockData {
     /// The block, if it is acquired and here.
     pub fn block(&self, pos: BlockPos) -> Option<&Block> {
         match &self.entries.get(&pos)?.data {
-            Data::Ready(block) => Some(block),
+            Data::Ready(read) => Some(&read.block),
+            _ => None,
+        }
+    }
+
+    /// The materials of a block that is acquired and here; `None` too where all is material 0.
+    pub fn materials(&self, pos: BlockPos) -> Option<&Arc<BlockMaterials>> {
+        match &self.entries.get(&pos)?.data {
+            Data::Ready(read) => read.materials.as_ref(),
             _ => None,
         }
     }
@@ -167,10 +176,10 @@ impl BlockData {
         }
     }
 
-    fn keep(&mut self, block: Arc<Block>) {
-        self.cached_bytes += block.bytes();
-        self.cache_order.push_back(block.pos());
-        self.cache.insert(block.pos(), block);
+    fn keep(&mut self, read: Arc<ReadBlock>) {
+        self.cached_bytes += read.bytes();
+        self.cache_order.push_back(read.block.pos());
+        self.cache.insert(read.block.pos(), read);
         while self.cached_bytes > self.budget_bytes {
             let Some(oldest) = self.cache_order.pop_front() else { break };
             if let Some(block) = self.cache.remove(&oldest) {

@@ -1,5 +1,6 @@
 //! Reader threads: block positions in, decoded blocks out, in whatever order the disk answers.
 
+use crate::collide::BlockMaterials;
 use crate::coord::BlockPos;
 use crate::store::{BlockError, BlockSource};
 use crate::surface::Block;
@@ -12,8 +13,24 @@ use std::thread::JoinHandle;
 pub struct Loaded {
     /// Which block.
     pub pos: BlockPos,
-    /// The block, or why it finally cannot be had.
-    pub result: Result<Arc<Block>, BlockError>,
+    /// The block and its materials, or why it finally cannot be had.
+    pub result: Result<Arc<ReadBlock>, BlockError>,
+}
+
+/// What is read of a block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadBlock {
+    /// Samples, visibility and weights.
+    pub block: Block,
+    /// Its materials; `None` where all is material 0.
+    pub materials: Option<Arc<BlockMaterials>>,
+}
+
+impl ReadBlock {
+    /// Bytes held in memory.
+    pub fn bytes(&self) -> usize {
+        self.block.bytes() + self.materials.as_ref().map_or(0, |m| m.bytes())
+    }
 }
 
 /// Reads blocks of one source on its own threads. Dropping it waits for the reads in flight.
@@ -44,7 +61,8 @@ impl Loader {
             let thread =
                 std::thread::Builder::new().name(format!("terrain-reader-{i}")).spawn(move || {
                     for pos in todo {
-                        let result = read_with_retries(&*source, pos, retries).map(Arc::new);
+                        let read = || read_whole(&*source, pos);
+                        let result = with_retries(pos, retries, read).map(Arc::new);
                         if finished.send(Loaded { pos, result }).is_err() {
                             return;
                         }
@@ -85,14 +103,30 @@ impl Drop for Loader {
     }
 }
 
+fn read_whole(source: &dyn BlockSource, pos: BlockPos) -> Result<ReadBlock, BlockError> {
+    let block = source.read_block(pos)?;
+    // Terrains without materials are read once.
+    let ids = if source.materials().is_empty() { None } else { source.read_materials(pos)? };
+    let materials = ids.and_then(|ids| BlockMaterials::pack(&ids)).map(Arc::new);
+    Ok(ReadBlock { block, materials })
+}
+
 /// Reads one block, a retryable error up to `retries` times again. A panic inside the source would leave a tick waiting for ever, so it is turned into an error.
 ///
 /// # Errors
 /// Why the block finally cannot be had.
 pub fn read_with_retries(source: &dyn BlockSource, pos: BlockPos, retries: u32) -> Result<Block, BlockError> {
+    with_retries(pos, retries, || source.read_block(pos))
+}
+
+fn with_retries<T>(
+    pos: BlockPos,
+    retries: u32,
+    read: impl Fn() -> Result<T, BlockError>,
+) -> Result<T, BlockError> {
     let mut attempts = 0;
     loop {
-        let once = std::panic::AssertUnwindSafe(|| source.read_block(pos));
+        let once = std::panic::AssertUnwindSafe(&read);
         let result = std::panic::catch_unwind(once).unwrap_or_else(|_| {
             Err(BlockError { pos, reason: "the block source panicked".into(), retryable: false })
         });

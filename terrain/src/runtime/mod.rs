@@ -8,5 +8,5 @@ mod loader;
 mod planes;
 
 pub use data::{BlockData, DataStats};
-pub use loader::{Loaded, Loader, read_with_retries};
+pub use loader::{Loaded, Loader, ReadBlock, read_with_retries};
 pub use planes::WithPlanes;

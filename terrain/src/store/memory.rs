@@ -2,7 +2,7 @@
 
 use super::{BlockError, BlockSource, Raster};
 use crate::config::TerrainConfig;
-use crate::content::Catalogue;
+use crate::content::{Catalogue, PhysicalMaterial, PlaneKind};
 use crate::coord::{BlockPos, BlockSide};
 use crate::surface::{Block, Ground, PlaneChoice};
 use std::sync::Arc;
@@ -95,5 +95,22 @@ impl BlockSource for MemoryTerrain {
         } else {
             Err(BlockError { pos, reason: "is not on the map".into(), retryable: false })
         }
+    }
+
+    fn materials(&self) -> &[PhysicalMaterial] {
+        &self.raster.catalogue.materials
+    }
+
+    fn read_materials(&self, pos: BlockPos) -> Result<Option<Vec<u8>>, BlockError> {
+        let Some(plane) = self.raster.plane_of(PlaneKind::PhysicalMaterial) else { return Ok(None) };
+        let (first, n) = (self.side.first_sample(pos), self.side.samples());
+        let [width, height] = self.raster.config.cells();
+        let mut ids = vec![0; (n * n) as usize];
+        for z in first.z.max(0)..height.min(first.z + n) {
+            for x in first.x.max(0)..width.min(first.x + n) {
+                ids[((z - first.z) * n + x - first.x) as usize] = plane.values[(z * width + x) as usize];
+            }
+        }
+        Ok(Some(ids))
     }
 }

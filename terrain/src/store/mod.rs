@@ -29,7 +29,7 @@ pub use verify::{VerifyError, verify, verify_open, verify_with};
 pub use write::{WriteError, WriteOptions, Written, write_payload, write_payload_with};
 
 use crate::config::TerrainConfig;
-use crate::content::Catalogue;
+use crate::content::{Catalogue, PhysicalMaterial};
 use crate::coord::{BlockPos, BlockSide};
 use crate::surface::{Block, PlaneChoice};
 
@@ -87,5 +87,18 @@ pub trait BlockSource: Send + Sync {
     fn read_block_with(&self, pos: BlockPos, planes: PlaneChoice) -> Result<Block, BlockError> {
         let _ = planes;
         self.read_block(pos)
+    }
+
+    /// The physical materials by id; empty when the terrain has none.
+    fn materials(&self) -> &[PhysicalMaterial] {
+        &[]
+    }
+
+    /// Reads the material ids of one block that is on the map: `side²`, X fastest; `None` when all are 0.
+    ///
+    /// # Errors
+    /// As [`BlockSource::read_block`].
+    fn read_materials(&self, _pos: BlockPos) -> Result<Option<Vec<u8>>, BlockError> {
+        Ok(None)
     }
 }

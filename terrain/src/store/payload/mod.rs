@@ -7,7 +7,7 @@ mod v2;
 
 use super::{BlockError, BlockSource};
 use crate::config::TerrainConfig;
-use crate::content::Catalogue;
+use crate::content::{Catalogue, PhysicalMaterial, PlaneKind};
 use crate::coord::{BlockPos, BlockSide};
 use crate::format::payload::{Losses, MAGIC, Section, SectionEntry, SkipNodes, Totals};
 use crate::format::{FormatError, error};
@@ -245,5 +245,17 @@ impl BlockSource for PayloadFile {
             Inner::V2(f) => f.read_planes(pos, &|kind| planes.takes(kind))?,
         };
         Ok(self.read_block(pos)?.with_planes(BlockPlanes::new(planes, found)))
+    }
+
+    fn materials(&self) -> &[PhysicalMaterial] {
+        &self.info.catalogue.materials
+    }
+
+    fn read_materials(&self, pos: BlockPos) -> Result<Option<Vec<u8>>, BlockError> {
+        if self.info.catalogue.materials.is_empty() {
+            return Ok(None);
+        }
+        let planes = self.read_content(pos)?.planes;
+        Ok(planes.into_iter().find(|(kind, _)| *kind == PlaneKind::PhysicalMaterial).map(|(_, ids)| ids))
     }
 }
