@@ -79,7 +79,7 @@ fn command(walker: u32, tick: u32) -> WalkCommand {
     const WAYS: [(i8, i8); 8] =
         [(127, 0), (90, 90), (0, 127), (-90, 90), (-127, 0), (-90, -90), (0, -127), (90, -90)];
     let (x, z) = WAYS[((tick / 120 + walker) % 8) as usize];
-    WalkCommand { x, z, run: false, jump: false }
+    WalkCommand { x, z, run: false, jump: false, crouch: false }
 }
 
 fn starts(ground: &Ground) -> Vec<WalkerState> {

@@ -132,7 +132,8 @@ fn walking_allocates_nothing() {
             for tick in 0..1000_u32 {
                 let turn = (tick / 90 + n as u32) % 4;
                 let (x, z) = [(127, 0), (40, 100), (-127, 10), (0, -120)][turn as usize];
-                let command = WalkCommand { x, z, run: tick % 400 > 200, jump: tick % 130 == 7 };
+                let command =
+                    WalkCommand { x, z, run: tick % 400 > 200, jump: tick % 130 == 7, crouch: false };
                 let step = walker::walk(&ground, &config, 1.0, &state, command, 1.0 / 60.0);
                 walked += step.walked_m;
                 state = step.state;

@@ -1,14 +1,12 @@
 //! Moving in the air: a parabola that slides along steep ground, lands on what carries and stops at ceilings.
 
 use super::Moved;
-use super::mover::{Mover, Planes, clip, wall};
+use super::mover::{CEILING, Mover, Planes, clip, wall};
 use glam::DVec3;
 use highground_terrain::surface::Coverage;
 
 /// Contacts that one flight may meet in a tick.
 const MOST_CONTACTS: usize = 6;
-/// What leans over by more than this is a ceiling: it stops the rise.
-const CEILING: f64 = -0.01;
 
 impl Mover<'_> {
     /// Flies for `dt` seconds. The way is exact for constant gravity; steep ground takes the part of the velocity

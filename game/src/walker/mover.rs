@@ -24,6 +24,8 @@ const COPLANAR_M: f64 = 1e-7;
 const RIM_UP: f64 = 0.05;
 /// A velocity may enter a plane by this much, in metres a second or metres: rounding.
 pub(super) const INTO: f64 = 1e-9;
+/// What leans over by more than this is a ceiling.
+pub(super) const CEILING: f64 = -0.01;
 /// Contacts beyond this many are left out; four planes already hold any direction.
 const MOST_PLANES: usize = 12;
 /// Overlaps that are left one after the other at the start of a tick.
@@ -238,13 +240,13 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// Whether what a drop ended on carries the walker at `at`. A rim or a wedge above the height of `highest` metres
-    /// does not: it would be a step too high.
+    /// Whether what a drop ended on carries the walker at `at`. What is above the height of `highest` metres does not:
+    /// it would be a step too high.
     pub(super) fn carries(&self, hit: &Hit, at: DVec3, highest: f64) -> Result<bool, Coverage> {
-        if self.walkable(hit.normal) {
-            Ok(true)
-        } else if hit.point.y > highest + OVERLAP_M {
+        if hit.point.y > highest + OVERLAP_M {
             Ok(false)
+        } else if self.walkable(hit.normal) {
+            Ok(true)
         } else {
             self.supported(at)
         }

@@ -1,7 +1,7 @@
 //! Moving while the ground carries: lift, slide, drop.
 
 use super::Moved;
-use super::mover::{Hit, INTO, Mover, Planes, clip, wall};
+use super::mover::{CEILING, Hit, INTO, Mover, Planes, clip, wall};
 use glam::DVec3;
 use highground_terrain::surface::Coverage;
 
@@ -64,6 +64,15 @@ impl Mover<'_> {
                     self.push(&hit, velocity, dt);
                     walls.push(normal);
                 }
+                // Under a ledge that the lift has met, where the ground carried it.
+                _ if moved.length_squared() < STILL_M * STILL_M && self.supported(from)? => {
+                    return Ok(Moved {
+                        position: from,
+                        velocity: DVec3::ZERO,
+                        grounded: true,
+                        carrier: hit.on,
+                    });
+                }
                 // Off the ground: level on, and down from there in the air.
                 _ => return end(DVec3::new(down.x, down.y.max(from.y), down.z), None, &walls),
             }
@@ -72,8 +81,9 @@ impl Mover<'_> {
         Ok(Moved { position: from, velocity: DVec3::ZERO, grounded: true, carrier: None })
     }
 
-    /// Slides along walls, lifted by `up` metres, at one height. Adds the walls it met. Where a ceiling leaves less
-    /// than the whole lift, walkable ground ahead is a ramp instead of a wall.
+    /// Slides along walls, lifted by `up` metres, at one height. Adds the walls it met. Under a ceiling that comes
+    /// down it gives up some of its lift; where it has less than the whole, walkable ground ahead is a ramp instead of
+    /// a wall.
     fn slide_level(
         &mut self,
         from: DVec3,
@@ -84,6 +94,7 @@ impl Mover<'_> {
         walls: &mut Planes,
     ) -> Result<DVec3, Coverage> {
         let (mut p, mut rest) = (from, way);
+        let mut low = up < self.config.step_height;
         for _ in 0..MOST_WALLS {
             if rest == DVec3::ZERO {
                 break;
@@ -92,8 +103,11 @@ impl Mover<'_> {
             p += rest * hit.fraction;
             rest *= 1.0 - hit.fraction;
             let n = hit.normal;
-            if up < self.config.step_height && self.walkable(n) {
-                rest.y = -(n.x * rest.x + n.z * rest.z) / n.y + INTO;
+            let climb = -(n.x * rest.x + n.z * rest.z) / n.y;
+            let ducks = n.y < CEILING && p.y + climb >= from.y - up;
+            if ducks || (low && self.walkable(n)) {
+                low = true;
+                rest.y = climb + INTO.copysign(n.y);
                 continue;
             }
             self.push(&hit, velocity, dt);
@@ -101,7 +115,7 @@ impl Mover<'_> {
                 Some(normal) if !walls.is_full() => walls.push(normal),
                 _ => break,
             }
-            rest = clip(rest, walls);
+            rest = clip(DVec3::new(rest.x, 0.0, rest.z), walls);
         }
         Ok(p)
     }
