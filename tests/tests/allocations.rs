@@ -209,6 +209,10 @@ impl Twin {
             }
             note(counted(|| physics.move_character(*body, view.state.position)));
         }
+        for (_, push) in session.pushes() {
+            let (_, body, ..) = balls.iter().find(|b| b.0.0 == push.body).expect("the ball is there");
+            note(counted(|| physics.push(*body, push.point, push.impulse)));
+        }
         note(counted(|| physics.step()));
         for (id, body, ball, free) in balls {
             if *free {
@@ -227,7 +231,13 @@ fn commands(tick: u64, ids: &[NetId], out: &mut Vec<Input>) {
     let east = (tick / 60).is_multiple_of(2);
     out.extend(ids.iter().enumerate().map(|(n, &id)| {
         let x = if east { 100 } else { -100 };
-        let command = WalkCommand { x, z: if n % 2 == 0 { x / 2 } else { 0 }, run: n % 3 == 0, jump: false };
+        let command = WalkCommand {
+            x,
+            z: if n % 2 == 0 { x / 2 } else { 0 },
+            run: n % 3 == 0,
+            jump: false,
+            crouch: false,
+        };
         Input::Command { id, command }
     }));
 }

@@ -372,6 +372,11 @@ impl Session {
         &self.report
     }
 
+    /// What walkers (by id) did to bodies in the last tick, in the order in which it was done.
+    pub fn pushes(&self) -> &[(u64, Push)] {
+        &self.pushes
+    }
+
     /// How many bodies the physics world holds.
     pub fn physics_bodies(&self) -> usize {
         self.physics.body_count()

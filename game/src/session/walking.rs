@@ -10,7 +10,6 @@ use crate::config::TICK_SECONDS;
 use crate::walker::{
     Obstacle, ObstacleKind, Push, Surroundings, WalkCommand, WalkStep, WalkerState, merge_pushes, walk_among,
 };
-use glam::DVec3;
 use highground_terrain::coord::{BlockPos, CellPos};
 use highground_terrain::parry::math::Pose;
 use highground_terrain::surface::{Coverage, Ground};
@@ -95,6 +94,7 @@ fn gather_moves(session: &Session, moves: &mut Vec<Move>) {
 fn put_down(session: &mut Session, moves: &[Move]) {
     let mut pushes = std::mem::take(&mut session.pushes);
     pushes.clear();
+    pushes.reserve(moves.len());
     for m in moves {
         let Some(step) = m.step else { continue };
         if step.coverage != Coverage::Complete {
@@ -132,7 +132,7 @@ fn push_bodies(session: &mut Session, pushes: &mut [(u64, Push)]) {
         let Ok(at) = session.find(NetId(push.body)) else { continue };
         let body = session.world.get::<&PhysicsBody>(session.roster[at].1).map(|b| b.0);
         if let Ok(body) = body {
-            session.physics.push(body, push.point, DVec3::new(push.impulse.x, 0.0, push.impulse.z));
+            session.physics.push(body, push.point, push.impulse);
         }
     }
 }

@@ -43,7 +43,7 @@ pub struct Obstacle {
     pub shape: SharedShape,
     /// At the start of the tick.
     pub pose: Pose,
-    /// Of its position, in metres a second.
+    /// Of its position, in metres a second. A character's is not asked for: only what carries it moves others.
     pub velocity: DVec3,
     /// About Y through its position, in radians a second.
     pub spin: f64,
@@ -91,7 +91,9 @@ impl Item {
     pub(super) fn carry(&self, p: DVec3, dt: f64) -> DVec3 {
         match self.obstacle.kind {
             ObstacleKind::Kinematic => self.end * self.obstacle.pose.inverse_transform_point(p),
-            _ => {
+            // As far as it is carried itself: nobody rides on a walker's own steps.
+            ObstacleKind::Character { .. } => p + self.obstacle.velocity * dt,
+            ObstacleKind::Dynamic { .. } => {
                 let v = self.velocity_at(p);
                 p + DVec3::new(v.x, 0.0, v.z) * dt
             }
@@ -160,13 +162,11 @@ impl Obstacles {
             self.items.clear();
             return checked;
         }
+        self.carry_characters(dt, false);
+        self.carry_characters(dt, true);
+        // As many as bodies smaller than a cell can need, so that none walks into an allocation.
+        self.index.reserve(4 * self.items.len());
         for i in 0..self.items.len() {
-            if let ObstacleKind::Character { carrier: Some(carrier) } = self.items[i].obstacle.kind
-                && let Some(carrier) = self.find(carrier)
-            {
-                let moved = carrier.carry(self.items[i].end.translation, dt);
-                self.items[i].end.translation = moved;
-            }
             self.items[i].place();
             self.enter(i as u32);
         }
@@ -174,9 +174,24 @@ impl Obstacles {
         Ok(())
     }
 
+    /// Moves the characters that something carries: first those on anything else, then those on other characters.
+    fn carry_characters(&mut self, dt: f64, on_others: bool) {
+        for i in 0..self.items.len() {
+            let ObstacleKind::Character { carrier } = self.items[i].obstacle.kind else { continue };
+            let Some(under) = carrier.and_then(|id| self.find(id)) else { continue };
+            if matches!(under.obstacle.kind, ObstacleKind::Character { .. }) != on_others {
+                continue;
+            }
+            let from = self.items[i].end.translation;
+            let to = under.carry(from, dt);
+            self.items[i].obstacle.velocity = (to - from) / dt;
+            self.items[i].end.translation = to;
+        }
+    }
+
     fn check(&self) -> Result<(), ObstacleError> {
         for (i, Item { obstacle: o, end, .. }) in self.items.iter().enumerate() {
-            let finite = o.pose.translation.is_finite() && end.translation.is_finite() && o.spin.is_finite();
+            let finite = end.translation.is_finite() && o.velocity.is_finite() && o.spin.is_finite();
             if !finite || o.shape.as_support_map().is_none() {
                 return Err(ObstacleError::Unfit { id: o.id, part: o.part });
             }
@@ -250,8 +265,11 @@ impl Obstacles {
 }
 
 impl Item {
-    fn new(obstacle: Obstacle, dt: f64) -> Self {
+    fn new(mut obstacle: Obstacle, dt: f64) -> Self {
         let mut end = obstacle.pose;
+        if matches!(obstacle.kind, ObstacleKind::Character { .. }) {
+            (obstacle.velocity, obstacle.spin) = (DVec3::ZERO, 0.0);
+        }
         if obstacle.kind == ObstacleKind::Kinematic {
             end.translation += obstacle.velocity * dt;
             end.rotation = turn(obstacle.spin * dt) * end.rotation;

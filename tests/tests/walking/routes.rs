@@ -83,15 +83,18 @@ fn route(world: &World, config: &WalkerConfig, random: &mut Random, n: u64, sum:
             return;
         }
         let at = format!("{:?} route {n} tick {tick} {next:?}", world.raster.config.diagonal);
-        let rest = world.rest(p.x, p.z, r);
-        let above = p.y - config.half_height - rest.unwrap_or(f64::NEG_INFINITY);
+        // A wall that the ball only grazes does not carry it: a ball a micrometre thinner may rest lower.
+        let low = p.y - config.half_height;
+        let above = |r: f64| low - world.rest(p.x, p.z, r).unwrap_or(f64::NEG_INFINITY);
+        let (full, thin) = (above(r), above(r - 1e-6));
+        let above = if thin.abs() < full.abs() { thin } else { full };
         if above < -1e-3 {
-            // Only a hole lets it come lower than where it would rest.
-            assert!(world.near_hole(p.x, p.z, r) && !next.grounded, "{above} m under the ground: {at}");
+            // Only a hole lets it come lower than where it would rest: it fell in, or walked in through a slope.
+            assert!(world.near_hole(p.x, p.z, r), "{above} m under the ground: {at}");
             sum.fell_in += 1;
             return;
         }
-        if rest.is_none() {
+        if above == f64::INFINITY {
             assert!(world.near_hole(p.x, p.z, r), "no ground: {at}");
             sum.fell_in += 1;
             return;
