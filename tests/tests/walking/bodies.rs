@@ -366,8 +366,8 @@ fn walkers_that_meet_stop_without_overlap_or_jitter_and_a_crowd_never_overlaps()
             for b in &crowd[..i] {
                 let d = a.1.position - b.1.position;
                 let aside = (d.x * d.x + d.z * d.z).sqrt();
-                let apart =
-                    (aside * aside + (d.y.abs() - 2.0 * config().half_height).max(0.0).powi(2)).sqrt();
+                let over = (d.y.abs() - 2.0 * config().half_height).max(0.0);
+                let apart = (aside * aside + over * over).sqrt();
                 worst = worst.max(2.0 * config().radius - apart);
             }
         }

@@ -73,7 +73,7 @@ fn route(world: &World, config: &WalkerConfig, random: &mut Random, n: u64, sum:
     let run = n.is_multiple_of(2);
     for tick in 0..300 {
         // A bend every second, but for the routes along borders and diagonals.
-        let bend = if n % 4 == 0 { f64::from(tick / 60) * 0.7 } else { 0.0 };
+        let bend = if n.is_multiple_of(4) { f64::from(tick / 60) * 0.7 } else { 0.0 };
         let command = toward(libm::cos(angle + bend), libm::sin(angle + bend), run);
         let result = step(&world.ground, config, &state, command);
         let next = result.state;
