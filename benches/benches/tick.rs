@@ -53,6 +53,7 @@ fn session(balls: u32, characters: u32) -> Session {
                 z: (n as i32 * 57 % 255 - 127) as i8,
                 run: false,
                 jump: false,
+                crouch: false,
             },
         })
         .collect();

@@ -1,11 +1,15 @@
 //! One character move: our walker over the ground, and Rapier's `KinematicCharacterController` over a HeightField of
-//! the same triangles, in one run. Both are asked to walk 16 characters over the same hills, with the same directions.
+//! the same triangles, in one run. Both are asked to walk 256 characters over the same hills, with the same directions;
+//! ours once more with every walker an obstacle to the others, the snapshot of them made again each tick.
 //!
 //! Before the timing it prints what the moves were like on flat ground and on a 40° slope: the vertical jitter and the
 //! horizontal speed of each.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use highground_game::walker::{WalkCommand, WalkerConfig, WalkerState, place, walk};
+use highground_game::walker::{
+    Obstacle, ObstacleKind, Obstacles, Surroundings, WalkCommand, WalkerConfig, WalkerState, place, walk,
+    walk_among,
+};
 use highground_terrain::collide::cast::{Convex, cast};
 use highground_terrain::config::Diagonal;
 use highground_terrain::coord::BlockSide;
@@ -16,13 +20,13 @@ use rapier3d_f64::control::{CharacterAutostep, CharacterLength, KinematicCharact
 use rapier3d_f64::parry::shape::{Capsule, HeightFieldFlags};
 use rapier3d_f64::parry::utils::Array2;
 use rapier3d_f64::pipeline::PhysicsWorld;
-use rapier3d_f64::prelude::{ColliderBuilder, Vector};
+use rapier3d_f64::prelude::{ColliderBuilder, SharedShape, Vector};
 use std::hint::black_box;
 
 const DT: f64 = 1.0 / 60.0;
 const SAMPLES: u32 = 129;
 const SPACING_M: f64 = 2.0;
-const WALKERS: u32 = 16;
+const WALKERS: u32 = 256;
 
 fn hills(x: i32, z: i32) -> f64 {
     let wave = |a: i32, b: i32, period: i32| {
@@ -79,14 +83,14 @@ fn command(walker: u32, tick: u32) -> WalkCommand {
     const WAYS: [(i8, i8); 8] =
         [(127, 0), (90, 90), (0, 127), (-90, 90), (-127, 0), (-90, -90), (0, -127), (90, -90)];
     let (x, z) = WAYS[((tick / 120 + walker) % 8) as usize];
-    WalkCommand { x, z, run: false, jump: false }
+    WalkCommand { x, z, run: false, jump: false, crouch: false }
 }
 
 fn starts(ground: &Ground) -> Vec<WalkerState> {
     let config = WalkerConfig::default();
     (0..WALKERS)
         .map(|i| {
-            let (x, z) = (90.0 + f64::from(i % 4) * 20.0, 90.0 + f64::from(i / 4) * 20.0);
+            let (x, z) = (60.0 + f64::from(i % 16) * 8.0, 60.0 + f64::from(i / 16) * 8.0);
             place(ground, &config, x, z).expect("ground")
         })
         .collect()
@@ -96,6 +100,31 @@ fn our_tick(ground: &Ground, states: &mut [WalkerState], tick: u32) {
     let config = WalkerConfig::default();
     for (i, state) in states.iter_mut().enumerate() {
         *state = walk(ground, &config, 1.0, state, command(i as u32, tick), DT).state;
+    }
+}
+
+/// The same with every walker in the others' way.
+fn crowded_tick(
+    ground: &Ground,
+    states: &mut [WalkerState],
+    obstacles: &mut Obstacles,
+    shape: &SharedShape,
+    tick: u32,
+) {
+    let config = WalkerConfig::default();
+    let others = states.iter().enumerate().map(|(i, state)| Obstacle {
+        id: i as u64,
+        part: 0,
+        shape: shape.clone(),
+        pose: Pose::from_translation(state.position),
+        velocity: state.velocity,
+        spin: 0.0,
+        kind: ObstacleKind::Character { carrier: state.carrier },
+    });
+    obstacles.rebuild(others, DT).expect("sound obstacles");
+    for (i, state) in states.iter_mut().enumerate() {
+        let around = Surroundings { obstacles, me: Some(i as u64), ..Surroundings::ground(ground) };
+        *state = walk_among(&around, &config, state, command(i as u32, tick), DT).state;
     }
 }
 
@@ -167,11 +196,20 @@ fn walkers(c: &mut Criterion) {
     }
     let twin = Twin::new(hills);
     let controller = controller();
-    let mut group = c.benchmark_group("sixteen character moves");
+    let mut group = c.benchmark_group("256 character moves");
     let (mut states, mut tick) = (starts(&twin.ground), 0);
     group.bench_function("ours", |b| {
         b.iter(|| {
             our_tick(&twin.ground, black_box(&mut states), tick % 960);
+            tick += 1;
+        });
+    });
+    let (mut states, mut tick) = (starts(&twin.ground), 0);
+    let config = WalkerConfig::default();
+    let (mut obstacles, shape) = (Obstacles::NONE, SharedShape::capsule_y(config.half_height, config.radius));
+    group.bench_function("ours, in one another's way", |b| {
+        b.iter(|| {
+            crowded_tick(&twin.ground, black_box(&mut states), &mut obstacles, &shape, tick % 960);
             tick += 1;
         });
     });

@@ -118,7 +118,7 @@ impl SessionConfig {
 /// Runtime configuration: changes how long a tick takes, never what it gives. A test sweeps it to prove so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuntimeConfig {
-    /// Threads of the physics step.
+    /// Threads of the physics step, and of the characters' moves.
     pub physics_threads: usize,
     /// Threads that read blocks.
     pub reader_threads: usize,

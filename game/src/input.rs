@@ -86,9 +86,17 @@ impl Input {
                 fill(&mut [*x, *z].into_iter());
                 (3, "", id.0, contents)
             }
-            Input::Command { id, command: WalkCommand { x, z, run, jump } } => {
-                contents[0] =
-                    u64::from_le_bytes([*x as u8, *z as u8, u8::from(*run), u8::from(*jump), 0, 0, 0, 0]);
+            Input::Command { id, command: WalkCommand { x, z, run, jump, crouch } } => {
+                contents[0] = u64::from_le_bytes([
+                    *x as u8,
+                    *z as u8,
+                    u8::from(*run),
+                    u8::from(*jump),
+                    u8::from(*crouch),
+                    0,
+                    0,
+                    0,
+                ]);
                 (4, "", id.0, contents)
             }
         }

@@ -131,6 +131,46 @@ impl Physics {
         }
     }
 
+    /// Gives a character's capsule another height: crouching and standing up. Its position is the centre's.
+    pub fn reshape_character(&mut self, body: RigidBodyHandle, radius: f64, half_height: f64) {
+        let Some(body) = self.bodies.get(body) else { return };
+        for &collider in body.colliders() {
+            if let Some(collider) = self.colliders.get_mut(collider) {
+                collider.set_shape(SharedShape::capsule_y(half_height, radius));
+            }
+        }
+    }
+
+    /// A box of a density (kg/m³), at rest.
+    pub fn add_crate(&mut self, pose: Pose, half_extents: DVec3, density: f64) -> RigidBodyHandle {
+        let body = self.bodies.insert(RigidBodyBuilder::dynamic().pose(pose).build());
+        let DVec3 { x, y, z } = half_extents;
+        let shape = ColliderBuilder::cuboid(x, y, z).density(density).friction(0.5).build();
+        self.colliders.insert_with_parent(shape, body, &mut self.bodies);
+        body
+    }
+
+    /// Where a body is and how it moves: pose, velocity, spin.
+    pub fn motion(&self, body: RigidBodyHandle) -> Option<(Pose, DVec3, DVec3)> {
+        self.bodies.get(body).map(|b| (*b.position(), b.linvel(), b.angvel()))
+    }
+
+    /// A body's shape and its mass in kilograms, as walkers meet it.
+    pub fn solid(&self, body: RigidBodyHandle) -> Option<(SharedShape, f64)> {
+        let body = self.bodies.get(body)?;
+        let collider = self.colliders.get(*body.colliders().first()?)?;
+        Some((collider.shared_shape().clone(), collider.mass()))
+    }
+
+    /// Pushes a dynamic body: `impulse` in newton seconds at `point`, but at the height of its centre of mass, so that
+    /// it slides rather than tips.
+    pub fn push(&mut self, body: RigidBodyHandle, point: DVec3, impulse: DVec3) {
+        if let Some(body) = self.bodies.get_mut(body).filter(|b| b.is_dynamic()) {
+            let at = DVec3::new(point.x, body.center_of_mass().y, point.z);
+            body.apply_impulse_at_point(impulse, at, true);
+        }
+    }
+
     /// Takes a character's capsule out of the physics until it is moved again.
     pub fn hide_character(&mut self, body: RigidBodyHandle) {
         if let Some(body) = self.bodies.get_mut(body) {

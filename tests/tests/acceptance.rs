@@ -348,7 +348,10 @@ fn play(source: &Source, terrain: &Path) -> (Vec<End>, [u8; 32]) {
     let hold = u64::from(config.due_ticks) + 1;
     let mut session = Session::new(map, config, RuntimeConfig::default()).unwrap();
     let ids = ["near", "far"].map(NetId::of_key);
-    let walk = |id, x, z| Input::Command { id, command: WalkCommand { x, z, run: false, jump: false } };
+    let walk = |id, x, z| Input::Command {
+        id,
+        command: WalkCommand { x, z, run: false, jump: false, crouch: false },
+    };
     let mut hash = [0; 32];
     for tick in 0..420_u64 {
         let inputs = match tick {

@@ -132,7 +132,8 @@ fn walking_allocates_nothing() {
             for tick in 0..1000_u32 {
                 let turn = (tick / 90 + n as u32) % 4;
                 let (x, z) = [(127, 0), (40, 100), (-127, 10), (0, -120)][turn as usize];
-                let command = WalkCommand { x, z, run: tick % 400 > 200, jump: tick % 130 == 7 };
+                let command =
+                    WalkCommand { x, z, run: tick % 400 > 200, jump: tick % 130 == 7, crouch: false };
                 let step = walker::walk(&ground, &config, 1.0, &state, command, 1.0 / 60.0);
                 walked += step.walked_m;
                 state = step.state;
@@ -208,6 +209,10 @@ impl Twin {
             }
             note(counted(|| physics.move_character(*body, view.state.position)));
         }
+        for (_, push) in session.pushes() {
+            let (_, body, ..) = balls.iter().find(|b| b.0.0 == push.body).expect("the ball is there");
+            note(counted(|| physics.push(*body, push.point, push.impulse)));
+        }
         note(counted(|| physics.step()));
         for (id, body, ball, free) in balls {
             if *free {
@@ -226,7 +231,13 @@ fn commands(tick: u64, ids: &[NetId], out: &mut Vec<Input>) {
     let east = (tick / 60).is_multiple_of(2);
     out.extend(ids.iter().enumerate().map(|(n, &id)| {
         let x = if east { 100 } else { -100 };
-        let command = WalkCommand { x, z: if n % 2 == 0 { x / 2 } else { 0 }, run: n % 3 == 0, jump: false };
+        let command = WalkCommand {
+            x,
+            z: if n % 2 == 0 { x / 2 } else { 0 },
+            run: n % 3 == 0,
+            jump: false,
+            crouch: false,
+        };
         Input::Command { id, command }
     }));
 }

@@ -94,7 +94,7 @@ fn players_created_in_another_order_give_the_same_run() {
         for tick in 0..150 {
             let mut inputs = if tick == 0 { joins.clone() } else { Vec::new() };
             if tick == 20 {
-                let command = WalkCommand { x: 90, z: -60, run: true, jump: false };
+                let command = WalkCommand { x: 90, z: -60, run: true, jump: false, crouch: false };
                 inputs.extend(
                     (0..7).map(|n| Input::Command { id: NetId::of_key(&format!("player {n}")), command }),
                 );
@@ -154,7 +154,10 @@ fn a_player_teleported_to_an_unloaded_place_is_gated_and_walks_on() {
     for tick in 0..300u64 {
         let inputs = match tick {
             0 => vec![Input::Join { key: "a".into(), x: 100.0, z: 100.0 }],
-            20 => vec![Input::Command { id, command: WalkCommand { x: 127, z: 0, run: false, jump: false } }],
+            20 => vec![Input::Command {
+                id,
+                command: WalkCommand { x: 127, z: 0, run: false, jump: false, crouch: false },
+            }],
             100 => vec![Input::Teleport { id, x: 1200.0, z: 900.0 }],
             _ => Vec::new(),
         };
@@ -303,7 +306,13 @@ fn a_live_run_over_a_slow_and_failing_store_replays_bit_for_bit() {
             30 => (0..5)
                 .map(|n| Input::Command {
                     id: NetId::of_key(&format!("p{n}")),
-                    command: WalkCommand { x: (127 - 50 * n) as i8, z: 100, run: true, jump: false },
+                    command: WalkCommand {
+                        x: (127 - 50 * n) as i8,
+                        z: 100,
+                        run: true,
+                        jump: false,
+                        crouch: false,
+                    },
                 })
                 .collect(),
             _ => Vec::new(),
@@ -385,7 +394,10 @@ fn bodies_that_leave_the_world_are_put_back_or_removed_and_counted() {
         let inputs = match tick {
             0 => vec![Input::Join { key: "a".into(), x: 190.0, z: 100.0 }],
             20 => vec![
-                Input::Command { id, command: WalkCommand { x: 127, z: 0, run: true, jump: false } },
+                Input::Command {
+                    id,
+                    command: WalkCommand { x: 127, z: 0, run: true, jump: false, crouch: false },
+                },
                 Input::Ball {
                     key: "ball".into(),
                     radius: 0.5,
@@ -434,7 +446,7 @@ fn pacing_over_the_edge_of_a_window_gives_no_block_back() {
     let (mut came, mut went) = (false, false);
     for tick in 0..1500u64 {
         let x = if (tick / 100).is_multiple_of(2) { 127 } else { -127 };
-        let command = WalkCommand { x, z: 0, run: false, jump: false };
+        let command = WalkCommand { x, z: 0, run: false, jump: false, crouch: false };
         session.step(&[Input::Command { id, command }], Arrivals::WhenDue).unwrap();
         let east = session.character_view(id).unwrap().state.position.x + 6.34 >= 192.0;
         came |= east;
@@ -471,7 +483,10 @@ fn when_more_blocks_are_wanted_than_allowed_bodies_are_held_and_nothing_falls() 
 #[test]
 fn two_inputs_of_one_subject_in_a_tick_have_one_winner_whatever_their_order() {
     let id = NetId::of_key("a");
-    let command = |x: i8| Input::Command { id, command: WalkCommand { x, z: 3, run: false, jump: false } };
+    let command = |x: i8| Input::Command {
+        id,
+        command: WalkCommand { x, z: 3, run: false, jump: false, crouch: false },
+    };
     let teleport = |x: f64| Input::Teleport { id, x, z: 90.0 };
     let join = |x: f64| Input::Join { key: "b".into(), x, z: 90.0 };
     let ball = |radius: f64| Input::Ball {

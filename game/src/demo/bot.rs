@@ -130,6 +130,7 @@ impl Bot {
             z: direction.z.round() as i8,
             run: self.number.is_multiple_of(3),
             jump: false,
+            crouch: false,
         }
     }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// Starts every recording; like PNG's it shows text-mode damage.
 const MAGIC: [u8; 8] = *b"\x89HGR\r\n\x1a\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const CHECKSUM: usize = 32;
 
 /// The largest recording that is read, in bytes.
@@ -83,7 +83,9 @@ pub enum ReplayError {
     #[error("is no highground recording: it must start with the bytes 89 48 47 52 0D 0A 1A 0A")]
     Magic,
     /// Another version.
-    #[error("is a recording of version {0}; this program reads version {VERSION}")]
+    #[error(
+        "is a recording of version {0}; this program reads version {VERSION} and no longer has the rules of others"
+    )]
     Version(u32),
     /// Damaged.
     #[error("is damaged: its checksum does not match its {0} bytes; copy it again")]
@@ -225,6 +227,23 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(Recording::from_bytes(&bytes[..length]).is_err(), "length {length}");
         }
+    }
+
+    #[test]
+    fn a_recording_of_version_1_is_refused_by_its_version() {
+        let mut old = small().to_bytes();
+        old.truncate(old.len() - CHECKSUM);
+        old[8..12].copy_from_slice(&1_u32.to_le_bytes());
+        let checksum = blake3::hash(&old);
+        old.extend(checksum.as_bytes());
+        let refused = Recording::from_bytes(&old);
+        assert_eq!(refused, Err(ReplayError::Version(1)));
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .starts_with("is a recording of version 1; this program reads version 2")
+        );
     }
 
     #[test]

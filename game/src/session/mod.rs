@@ -5,6 +5,7 @@
 
 mod report;
 mod systems;
+mod walking;
 
 pub use report::{EntityTrace, SYSTEMS, System, TickReport};
 
@@ -14,7 +15,7 @@ use crate::input::{Input, InputError};
 use crate::physics::Physics;
 use crate::publication::{Arrivals, Publication, PublicationError};
 use crate::state_hash::StateBytes;
-use crate::walker::{WalkCommand, WalkerState};
+use crate::walker::{Obstacles, Push, WalkCommand, WalkerState};
 use highground_terrain::coord::CellPos;
 use highground_terrain::layers::WeightChain;
 use highground_terrain::runtime::{BlockData, read_with_retries};
@@ -105,6 +106,11 @@ pub struct Session {
     /// The canonical order of a tick's inputs: their places in what was given.
     places: Vec<usize>,
     windows: Vec<systems::Windows>,
+    /// Where characters move; `None` for one thread, this one.
+    pool: Option<rayon::ThreadPool>,
+    obstacles: Obstacles,
+    moves: Vec<walking::Move>,
+    pushes: Vec<(u64, Push)>,
     report: TickReport,
     trace: bool,
 }
@@ -133,6 +139,13 @@ impl Session {
         let physics =
             Physics::new(publication.shared_ground().clone(), config.gravity, runtime.physics_threads)
                 .map_err(threads)?;
+        let pool = match runtime.physics_threads {
+            0 | 1 => None,
+            n => {
+                let built = rayon::ThreadPoolBuilder::new().num_threads(n).build();
+                Some(built.map_err(|e| threads(std::io::Error::other(e)))?)
+            }
+        };
         let speed: Vec<f64> =
             map.layers.iter().map(|name| config.layer_speed.get(name).copied().unwrap_or(1.0)).collect();
         let terrain = map.source.config();
@@ -152,6 +165,10 @@ impl Session {
             bytes: StateBytes::default(),
             places: Vec::new(),
             windows: Vec::new(),
+            pool,
+            obstacles: Obstacles::NONE,
+            moves: Vec::new(),
+            pushes: Vec::new(),
             report: TickReport::default(),
             trace: false,
         })
@@ -178,7 +195,7 @@ impl Session {
         systems::mark(self, System::Gate);
         systems::find_footing(self);
         systems::mark(self, System::Footing);
-        systems::walk(self);
+        walking::walk(self);
         systems::mark(self, System::Walk);
         self.physics.step();
         systems::read_physics(self);
@@ -303,6 +320,8 @@ impl Session {
     fn send_to(&mut self, entity: hecs::Entity, x: f64, z: f64) {
         if let Ok(body) = self.world.get::<&PhysicsBody>(entity).map(|b| b.0) {
             self.physics.hide_character(body);
+            let walker = &self.config.walker;
+            self.physics.reshape_character(body, walker.radius, walker.half_height);
         }
         if let Ok(mut state) = self.world.get::<&mut WalkerState>(entity) {
             *state = WalkerState::default();
@@ -351,6 +370,11 @@ impl Session {
     /// What the last tick gave.
     pub fn report(&self) -> &TickReport {
         &self.report
+    }
+
+    /// What walkers (by id) did to bodies in the last tick, in the order in which it was done.
+    pub fn pushes(&self) -> &[(u64, Push)] {
+        &self.pushes
     }
 
     /// How many bodies the physics world holds.

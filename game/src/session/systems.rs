@@ -8,8 +8,8 @@ use crate::publication::Footprint;
 use crate::state_hash::StateBytes;
 use crate::walker::{self, WalkCommand, WalkerState};
 use glam::DVec3;
-use highground_terrain::coord::{BlockPos, CellPos, LatticePos};
-use highground_terrain::surface::{Coverage, Ground};
+use highground_terrain::coord::{CellPos, LatticePos};
+use highground_terrain::surface::Ground;
 
 /// What a body asks for, and what it keeps others from giving back.
 #[derive(Clone, Copy, Debug)]
@@ -143,45 +143,6 @@ pub(super) fn find_footing(session: &mut Session) {
         let layer = at(p.x).zip(at(p.z)).and_then(|(x, z)| weights.dominant(mip, x, z)).unwrap_or(0);
         let speed_factor = session.speed.get(usize::from(layer)).copied().unwrap_or(1.0);
         *footing = Footing { layer, speed_factor };
-    }
-}
-
-pub(super) fn walk(session: &mut Session) {
-    let ground = session.publication.ground().clone();
-    for &(_, entity) in &session.roster {
-        let Ok(e) = session.world.entity(entity) else { continue };
-        if e.has::<Arriving>() || e.get::<&Gate>().is_none_or(|g| g.held) {
-            continue;
-        }
-        let (Some(mut state), Some(command), Some(footing), Some(body)) = (
-            e.get::<&mut WalkerState>(),
-            e.get::<&WalkCommand>(),
-            e.get::<&Footing>(),
-            e.get::<&PhysicsBody>(),
-        ) else {
-            continue;
-        };
-        let step = walker::walk(
-            &ground,
-            &session.config.walker,
-            footing.speed_factor,
-            &state,
-            *command,
-            TICK_SECONDS,
-        );
-        if step.coverage != Coverage::Complete {
-            // The gate reaches further than one step, so this is a body that the clamp has yet to slow down.
-            session.stats.gated_ticks += 1;
-            session.report.gated += 1;
-            continue;
-        }
-        session.stats.walked_m += step.walked_m;
-        let (from, to) = (block_of(&ground, &state), block_of(&ground, &step.state));
-        session.stats.borders_crossed +=
-            u64::from(from != to && from.is_some() && to.is_some() && step.walked_m > 0.0);
-        *state = step.state;
-        state.velocity = state.velocity.clamp_length_max(session.config.max_speed);
-        session.physics.move_character(body.0, state.position);
     }
 }
 
@@ -320,6 +281,10 @@ fn write_component(e: hecs::EntityRef<'_>, component: Component, out: &mut State
                 out.vec3(state.position);
                 out.vec3(state.velocity);
                 out.bool(state.grounded);
+                out.bool(state.crouched);
+                out.bool(state.swimming);
+                out.bool(state.carrier.is_some());
+                out.u64(state.carrier.unwrap_or(0));
             }
         }
         Component::Command => {
@@ -328,6 +293,7 @@ fn write_component(e: hecs::EntityRef<'_>, component: Component, out: &mut State
                 out.u8(command.z as u8);
                 out.bool(command.run);
                 out.bool(command.jump);
+                out.bool(command.crouch);
             }
         }
         Component::Footing => {
@@ -351,13 +317,6 @@ fn write_component(e: hecs::EntityRef<'_>, component: Component, out: &mut State
             }
         }
     }
-}
-
-/// The block under a character; `None` outside the valid extent.
-fn block_of(ground: &Ground, state: &WalkerState) -> Option<BlockPos> {
-    let s = ground.config().spacing_m();
-    let cell = CellPos::new((state.position.x / s).floor() as i32, (state.position.z / s).floor() as i32);
-    ground.config().extent.contains(cell).then(|| ground.side().block_of_cell(cell))
 }
 
 /// A place to stand at (x, z), or the nearest found on growing squares of whole metres around it.

@@ -8,8 +8,8 @@ use highground_terrain::store::MemoryTerrain;
 mod rough;
 
 const DT: f64 = 1.0 / 60.0;
-const STAND: WalkCommand = WalkCommand { x: 0, z: 0, run: false, jump: false };
-const EAST: WalkCommand = WalkCommand { x: 127, z: 0, run: false, jump: false };
+const STAND: WalkCommand = WalkCommand { x: 0, z: 0, run: false, jump: false, crouch: false };
+const EAST: WalkCommand = WalkCommand { x: 127, z: 0, run: false, jump: false, crouch: false };
 
 fn config() -> WalkerConfig {
     WalkerConfig::default()
@@ -44,7 +44,8 @@ fn walking_and_standing_on_flat_ground_never_leaves_it() {
     for tick in 0..10_000 {
         // There and back, along x, z and both diagonals, with a pause; over block borders every 64 m.
         let way = [(127, 0), (0, 127), (90, 90), (-90, -90), (0, -127), (-127, 0), (0, 0)][tick / 600 % 7];
-        let command = WalkCommand { x: way.0, z: way.1, run: tick / 600 % 2 == 1, jump: false };
+        let command =
+            WalkCommand { x: way.0, z: way.1, run: tick / 600 % 2 == 1, jump: false, crouch: false };
         let next = step(&ground, &state, command);
         assert!(next.grounded, "tick {tick}");
         assert!((next.position.y - height).abs() < 1e-3, "tick {tick}: {}", next.position.y - height);
@@ -61,9 +62,11 @@ fn a_slope_below_the_limit_is_walked_at_full_horizontal_speed() {
         let rise = libm::tan(degrees.to_radians());
         let ground = ground(120, 256, |x, _| x * rise);
         let mut state = place(&ground, &config(), 10.0, 60.0).unwrap();
-        for command in
-            [EAST, WalkCommand { x: -127, ..EAST }, WalkCommand { x: 70, z: 70, run: true, jump: false }]
-        {
+        for command in [
+            EAST,
+            WalkCommand { x: -127, ..EAST },
+            WalkCommand { x: 70, z: 70, run: true, jump: false, crouch: false },
+        ] {
             for tick in 0..500 {
                 let next = step(&ground, &state, command);
                 assert!(next.grounded, "{degrees}° tick {tick}");
@@ -195,8 +198,12 @@ fn a_jump_reaches_its_apex_and_lands_where_the_parabola_ends() {
 #[test]
 fn a_fall_ends_at_the_terminal_velocity_and_on_the_ground() {
     let ground = ground(64, 256, |_, _| 0.0);
-    let mut state =
-        WalkerState { position: DVec3::new(30.0, 1000.0, 30.0), velocity: DVec3::ZERO, grounded: false };
+    let mut state = WalkerState {
+        position: DVec3::new(30.0, 1000.0, 30.0),
+        velocity: DVec3::ZERO,
+        grounded: false,
+        ..WalkerState::default()
+    };
     let mut fastest = 0.0_f64;
     for _ in 0..3000 {
         state = step(&ground, &state, STAND);
@@ -216,6 +223,7 @@ fn air_control_is_limited() {
         position: DVec3::new(30.0, 50.0, 30.0),
         velocity: DVec3::new(2.0, 0.0, 0.0),
         grounded: false,
+        ..WalkerState::default()
     };
     let one = step(&ground, &start, WalkCommand { x: -127, ..EAST });
     assert!((one.velocity.x - (2.0 - config().air_acceleration * DT)).abs() < 1e-12);
@@ -294,12 +302,20 @@ fn missing_ground_leaves_the_state_as_it_is() {
         let ground = all.with_changes(&[(BlockPos::new(1, 0), slot)]);
         for (x, there) in [(20.0, true), (31.9, false), (40.0, false)] {
             for (grounded, velocity) in [(true, DVec3::ZERO), (false, DVec3::new(1.0, -5.0, 2.0))] {
-                let state = WalkerState { position: DVec3::new(x, 1.885, 10.0), velocity, grounded };
+                let state = WalkerState {
+                    position: DVec3::new(x, 1.885, 10.0),
+                    velocity,
+                    grounded,
+                    ..WalkerState::default()
+                };
                 let step = walk(&ground, &config(), 1.0, &state, EAST, DT);
                 if there {
                     assert_eq!(step.coverage, Coverage::Complete);
                 } else {
-                    assert_eq!(step, WalkStep { state, coverage: expected, walked_m: 0.0 });
+                    assert_eq!(
+                        step,
+                        WalkStep { state, coverage: expected, walked_m: 0.0, pushes: Pushes::default() }
+                    );
                 }
             }
             assert_eq!(place(&ground, &config(), x, 10.0).is_some(), there);
@@ -310,8 +326,12 @@ fn missing_ground_leaves_the_state_as_it_is() {
 #[test]
 fn a_walker_wedged_between_cliffs_stands_and_walks_along_the_crease() {
     let ground = ground(96, 256, |x, _| (x - 40.0).abs() * 1.75);
-    let mut state =
-        WalkerState { position: DVec3::new(40.6, 12.0, 40.0), velocity: DVec3::ZERO, grounded: false };
+    let mut state = WalkerState {
+        position: DVec3::new(40.6, 12.0, 40.0),
+        velocity: DVec3::ZERO,
+        grounded: false,
+        ..WalkerState::default()
+    };
     for _ in 0..600 {
         state = step(&ground, &state, STAND);
     }
@@ -348,7 +368,13 @@ fn block_borders_do_not_change_a_walk() {
         let mut state = place(&ground, &config(), 40.0, 40.0).unwrap();
         for tick in 0..1500_u32 {
             let way = [(127, 30), (60, 127), (-127, 20), (-90, -90), (0, -127)][tick as usize / 300];
-            let command = WalkCommand { x: way.0, z: way.1, run: tick % 400 < 200, jump: tick % 100 == 0 };
+            let command = WalkCommand {
+                x: way.0,
+                z: way.1,
+                run: tick % 400 < 200,
+                jump: tick % 100 == 0,
+                crouch: false,
+            };
             state = step(&ground, &state, command);
         }
         state
@@ -369,7 +395,12 @@ fn a_configuration_out_of_range_is_refused_by_name() {
     let read: WalkerConfig = ron::from_str("(run_speed: 5.0)").unwrap();
     assert_eq!(read, WalkerConfig { run_speed: 5.0, ..config() });
     assert!(ron::from_str::<WalkerConfig>("(walkspeed: 5.0)").is_err());
-    let state = WalkerState { position: DVec3::new(1.0, 2.5, -3.0), velocity: DVec3::Y, grounded: true };
+    let state = WalkerState {
+        position: DVec3::new(1.0, 2.5, -3.0),
+        velocity: DVec3::Y,
+        grounded: true,
+        ..WalkerState::default()
+    };
     let text = ron::to_string(&state).unwrap();
     assert_eq!(ron::from_str::<WalkerState>(&text).unwrap(), state);
 }

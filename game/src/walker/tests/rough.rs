@@ -139,6 +139,7 @@ fn random_walks(ground: &Ground, seed: u64, jumps: bool) -> Walked {
                     z: z as i8,
                     run: random.next().is_multiple_of(3),
                     jump: jumps && random.next().is_multiple_of(4),
+                    crouch: false,
                 };
             }
             let result = walk(ground, &config(), 1.0, &state, command, DT);
