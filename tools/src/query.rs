@@ -1,5 +1,7 @@
 //! `highground query`: questions about the surface of a terrain file, answered as JSON lines.
 
+mod paths;
+
 use crate::{Failure, stdout, summary};
 use highground_terrain::coord::{BlockPos, CellPos, LatticePos};
 use highground_terrain::state::AnswerState;
@@ -42,20 +44,84 @@ enum What {
         #[arg(long)]
         json: bool,
     },
+    /// Ways between pairs of points, one JSON line a pair
+    Paths(paths::Args),
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let file = summary::open(&args.file)?;
-    let What::Heights { points, .. } = &args.what;
-    let input: Box<dyn BufRead> = if points.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(BufReader::new(
-            File::open(points).map_err(|e| Failure::file(points, format!("cannot be read: {e}")))?,
-        ))
-    };
     let out = BufWriter::new(io::stdout().lock());
-    heights(&args.file, file, points, input, out)
+    match &args.what {
+        What::Heights { points, .. } => heights(&args.file, file, points, open(points)?, out),
+        What::Paths(what) => paths::run(&args.file, file, what, open(&what.points)?, out),
+    }
+}
+
+fn open(points: &Path) -> Result<Box<dyn BufRead>, Failure> {
+    if points.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let file = File::open(points).map_err(|e| Failure::file(points, format!("cannot be read: {e}")))?;
+    Ok(Box::new(BufReader::new(file)))
+}
+
+/// Gives every line of a points file to `answer`; what that says is wrong is told with the line's number.
+fn each_line(
+    points: &Path,
+    mut input: impl BufRead,
+    expected: &str,
+    mut answer: impl FnMut(&[u8]) -> Result<(), LineFailure>,
+) -> Result<(), Failure> {
+    let name = if points.as_os_str() == "-" { "stdin".to_owned() } else { points.display().to_string() };
+    let mut line = Vec::new();
+    for number in 1u64.. {
+        let wrong = |message: String| Failure::input(format!("{name}:{number}: {message}"));
+        line.clear();
+        let read = (&mut input)
+            .take(MAX_LINE_BYTES)
+            .read_until(b'\n', &mut line)
+            .map_err(|e| wrong(format!("cannot be read: {e}")))?;
+        if read == 0 {
+            break;
+        }
+        if line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
+            return Err(wrong(format!(
+                "the line is longer than {MAX_LINE_BYTES} bytes; expected {expected}"
+            )));
+        }
+        match answer(&line) {
+            Ok(()) => {}
+            Err(LineFailure::Wrong(message)) => return Err(wrong(message)),
+            Err(LineFailure::Other(failure)) => return Err(failure),
+        }
+    }
+    Ok(())
+}
+
+/// Why a line has no answer.
+enum LineFailure {
+    /// What is wrong with it.
+    Wrong(String),
+    /// Something else is.
+    Other(Failure),
+}
+
+impl From<Failure> for LineFailure {
+    fn from(failure: Failure) -> Self {
+        LineFailure::Other(failure)
+    }
+}
+
+/// `N` numbers with commas between them.
+fn parse_numbers<const N: usize>(line: &[u8], expected: &str) -> Result<[f64; N], LineFailure> {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim();
+    let numbers: Vec<f64> = text.split(',').map_while(|t| t.trim().parse().ok()).collect();
+    let whole = text.split(',').count() == N;
+    numbers.try_into().ok().filter(|_| whole).ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        LineFailure::Wrong(format!("expected {expected} in metres, found \"{shown}\""))
+    })
 }
 
 /// One answer; what it does not have is null.
@@ -91,47 +157,23 @@ fn heights(
     terrain: &Path,
     file: PayloadFile,
     points: &Path,
-    mut input: impl BufRead,
+    input: impl BufRead,
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let mut ground = LazyGround::new(file);
-    let name = if points.as_os_str() == "-" { "stdin".to_owned() } else { points.display().to_string() };
-    let mut line = Vec::new();
-    for number in 1u64.. {
-        let wrong = |message: String| Failure::input(format!("{name}:{number}: {message}"));
-        line.clear();
-        let read = (&mut input)
-            .take(MAX_LINE_BYTES)
-            .read_until(b'\n', &mut line)
-            .map_err(|e| wrong(format!("cannot be read: {e}")))?;
-        if read == 0 {
-            break;
-        }
-        if line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
-            return Err(wrong(format!("the line is longer than {MAX_LINE_BYTES} bytes; expected \"x,z\"")));
-        }
-        let (x, z) = parse_point(&line).map_err(&wrong)?;
-        let at = LatticePos::from_metres(x, z).map_err(|e| wrong(e.to_string()))?;
+    const EXPECTED: &str = "\"x,z\", two numbers";
+    each_line(points, input, EXPECTED, |line| {
+        let [x, z] = parse_numbers(line, EXPECTED)?;
+        let at = LatticePos::from_metres(x, z).map_err(|e| LineFailure::Wrong(e.to_string()))?;
         let answer = ground.point(at);
         let text = serde_json::to_string(&HeightLine::new(x, z, &answer)).map_err(Failure::input)?;
-        writeln!(out, "{text}").map_err(stdout::failure)?;
-    }
+        Ok(writeln!(out, "{text}").map_err(stdout::failure)?)
+    })?;
     out.flush().map_err(stdout::failure)?;
     match ground.damage {
         Some(first) => Err(Failure::file(terrain, format!("{first}; points there are answered \"failed\""))),
         None => Ok(()),
     }
-}
-
-fn parse_point(line: &[u8]) -> Result<(f64, f64), String> {
-    let text = String::from_utf8_lossy(line);
-    let text = text.trim();
-    let point =
-        text.split_once(',').and_then(|(x, z)| Some((x.trim().parse().ok()?, z.trim().parse().ok()?)));
-    point.ok_or_else(|| {
-        let shown: String = text.chars().take(40).collect();
-        format!("expected \"x,z\", two numbers in metres, found \"{shown}\"")
-    })
 }
 
 /// Ground that loads the tiles a point needs, and forgets everything when it holds too much.

@@ -1,6 +1,7 @@
 //! Walkable cells against their definition, cell by cell, in exact integers over the raster.
 
 use super::*;
+use crate::store::BlockSource;
 
 /// What a cell is by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,15 +173,31 @@ fn with_gaps(terrain: &MemoryTerrain, slots: &BTreeMap<BlockPos, u8>) -> Ground 
     terrain.ground_all().with_changes(&changes)
 }
 
+/// The same ground as level terraces of irregular outline, steps of a tenth to half a metre between them.
+fn terraces(terrain: &MemoryTerrain, seed: u64) -> MemoryTerrain {
+    let mut raster = terrain.raster().clone();
+    let [w, _] = raster.config.samples;
+    let quantum = raster.config.quantum;
+    let rise = quantum.from_metres(0.1 + 0.4 * hash(seed, 0, 0)).unwrap().0;
+    for (i, q) in raster.heights.iter_mut().enumerate() {
+        let (x, z) = (i as i32 % w as i32, i as i32 / w as i32);
+        *q = rise * (3.9 * noise(seed, x, z, 40)) as i32;
+    }
+    MemoryTerrain::new(raster, terrain.block_side())
+}
+
 #[test]
 fn walkable_cells_are_those_of_the_definition() {
     let mut r = Random(seed("definition"));
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for turn in 0..8 * scale() {
         // 1/16 m to 2 m; the finest ones have flanks several cells wide.
-        let spacing = [16, 32, 64, 128, 256, 512][r.below(6) as usize];
+        let spacing = [16, 32, 64, 128, 256, 512][r.below(if turn % 3 == 1 { 3 } else { 6 }) as usize];
         let side = [BlockSide::S32, BlockSide::S64][turn as usize % 2];
-        let terrain = rough(r.next(), [110, 75], side, spacing, [0.3, 0.7, 1.2][r.below(3) as usize]);
+        let mut terrain = rough(r.next(), [110, 75], side, spacing, [0.3, 0.7, 1.2][r.below(3) as usize]);
+        if turn % 3 == 1 {
+            terrain = terraces(&terrain, r.next());
+        }
         let mut slots = BTreeMap::new();
         for _ in 0..turn % 4 {
             let [w, h] = terrain.raster().config.blocks(side);
@@ -207,8 +224,8 @@ fn walkable_cells_are_those_of_the_definition() {
         }
     }
     println!("{seen:?}");
-    for name in ["walkable", "blocked", "unknown", "outside"] {
-        assert!(seen.get(name).is_some_and(|&n| n > 500), "{name}: {seen:?}");
+    for name in ["walkable", "blocked", "unknown", "outside", "flank"] {
+        assert!(seen.get(name).is_some_and(|&n| n > 100), "{name}: {seen:?}");
     }
 }
 
@@ -283,6 +300,9 @@ fn updates_give_what_a_full_build_gives() {
     for _ in 0..3 * scale() {
         let spacing = [32, 64, 256][r.below(3) as usize];
         let mut terrain = rough(r.next(), [140, 100], BlockSide::S32, spacing, 0.6);
+        if spacing < 256 {
+            terrain = terraces(&terrain, r.next());
+        }
         let mut slots: BTreeMap<BlockPos, u8> = BTreeMap::new();
         let mut ground = with_gaps(&terrain, &slots);
         let kinds = kinds(ground.config().spacing_m());

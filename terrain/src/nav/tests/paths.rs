@@ -5,47 +5,53 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Cells as Dijkstra sees them: weight and unknown steps, or nothing.
-type Field = BTreeMap<(i32, i32), (u64, u64)>;
+struct Field {
+    extent: CellRect,
+    cells: Vec<Option<(u64, u64)>>,
+}
+
+impl Field {
+    fn index(&self, (x, z): (i32, i32)) -> Option<usize> {
+        let e = self.extent;
+        e.contains(CellPos::new(x, z)).then(|| ((z - e.z0) * (e.x1 - e.x0) + x - e.x0) as usize)
+    }
+
+    fn get(&self, at: (i32, i32)) -> Option<(u64, u64)> {
+        self.cells[self.index(at)?]
+    }
+}
 
 fn field(nav: &Nav, unknown: bool) -> Field {
-    let e = nav.config().extent;
-    let mut field = Field::new();
-    for z in e.z0..e.z1 {
-        for x in e.x0..e.x1 {
-            let cell = CellPos::new(x, z);
-            match nav.cell(0, cell) {
-                CellState::Walkable => {
-                    field.insert((x, z), (nav.weight(0, cell).unwrap().0.into(), 0));
-                }
-                CellState::Unknown if unknown => {
-                    field.insert((x, z), (nav.rules().least.into(), 1));
-                }
-                _ => {}
-            }
-        }
-    }
-    field
+    let extent = nav.config().extent;
+    let all = (extent.z0..extent.z1).flat_map(|z| (extent.x0..extent.x1).map(move |x| CellPos::new(x, z)));
+    let cells = all.map(|cell| match nav.cell(0, cell) {
+        CellState::Walkable => Some((nav.weight(0, cell).unwrap().0.into(), 0)),
+        CellState::Unknown if unknown => Some((nav.rules().least.into(), 1)),
+        _ => None,
+    });
+    Field { extent, cells: cells.collect() }
 }
 
 /// Costs of the cheapest ways from a cell, with the fewest unknown half steps among them.
-fn dijkstra(field: &Field, from: CellPos) -> BTreeMap<(i32, i32), (u64, u64)> {
-    let mut best = BTreeMap::new();
+fn dijkstra(field: &Field, from: CellPos) -> impl Fn(CellPos) -> Option<(u64, u64)> {
+    let mut best = vec![None; field.cells.len()];
     let mut heap = BinaryHeap::new();
-    if field.contains_key(&(from.x, from.z)) {
+    if field.get((from.x, from.z)).is_some() {
         heap.push(Reverse(((0, 0), (from.x, from.z))));
     }
     while let Some(Reverse((cost, at))) = heap.pop() {
-        if best.contains_key(&at) {
+        let settled = &mut best[field.index(at).unwrap()];
+        if settled.is_some() {
             continue;
         }
-        best.insert(at, cost);
-        let own = field[&at];
+        *settled = Some(cost);
+        let own = field.get(at).unwrap();
         for dz in -1..=1 {
             for dx in -1..=1 {
                 let next = (at.0 + dx, at.1 + dz);
-                let Some(other) = field.get(&next) else { continue };
+                let Some(other) = field.get(next) else { continue };
                 let corners = [(at.0 + dx, at.1), (at.0, at.1 + dz)];
-                if (dx, dz) == (0, 0) || corners.iter().any(|c| !field.contains_key(c)) {
+                if (dx, dz) == (0, 0) || corners.iter().any(|&c| field.get(c).is_none()) {
                     continue;
                 }
                 let factor = if dx != 0 && dz != 0 { 17 } else { 12 };
@@ -54,7 +60,9 @@ fn dijkstra(field: &Field, from: CellPos) -> BTreeMap<(i32, i32), (u64, u64)> {
             }
         }
     }
-    best
+    let (extent, cells) = (field.extent, Vec::new());
+    let shape = Field { extent, cells };
+    move |cell| best[shape.index((cell.x, cell.z))?]
 }
 
 /// A path is one: neighbours without cut corners, its cost the sum, its turns along lines of sight.
@@ -66,9 +74,10 @@ fn check(nav: &Nav, field: &Field, query: &PathQuery, path: &Path) {
         let (dx, dz) = ((b.x - a.x).abs(), (b.z - a.z).abs());
         assert!(dx.max(dz) == 1, "{a:?} {b:?}");
         for c in [(a.x, a.z), (b.x, b.z), (a.x, b.z), (b.x, a.z)] {
-            assert!(field.get(&c).is_some_and(|f| f.1 == 0), "{c:?}");
+            assert!(field.get(c).is_some_and(|f| f.1 == 0), "{c:?}");
         }
-        let sum = field[&(a.x, a.z)].0 + field[&(b.x, b.z)].0;
+        let [from, to] = [a, b].map(|c| field.get((c.x, c.z)).unwrap().0);
+        let sum = from + to;
         cost += sum * if dx + dz == 2 { 17 } else { 12 };
     }
     assert_eq!(cost, path.cost);
@@ -103,7 +112,7 @@ fn random_cell(r: &mut Random, nav: &Nav) -> CellPos {
 
 /// Rough ground with painted layers of different costs.
 fn world(r: &mut Random, samples: [u32; 2]) -> (Ground, Arc<NavRules>) {
-    let terrain = rough(r.next(), samples, BlockSide::S32, 256, [0.25, 0.45, 0.6, 0.8][r.below(4) as usize]);
+    let terrain = rough(r.next(), samples, BlockSide::S32, 256, [0.25, 0.5, 0.8, 1.1][r.below(4) as usize]);
     let mut raster = terrain.raster().clone();
     let paint = r.next();
     let [w, h] = raster.config.cells();
@@ -146,7 +155,7 @@ fn exact_paths_cost_what_dijkstra_says_and_hierarchical_ones_little_more() {
             for _ in 0..12 {
                 let mut query =
                     PathQuery { method: Method::Exact, ..PathQuery::new(0, from, random_cell(&mut r, &nav)) };
-                let known = best.get(&(query.to.x, query.to.z));
+                let known = best(query.to);
                 let exact = search.find(&nav, &query, &mut path);
                 assert_eq!(exact, if known.is_some() { Answer::Path } else { Answer::NoPath }, "{query:?}");
                 let bound = crossings(&path.cells) * 34 * 24 * 93 + path.cost;
@@ -156,7 +165,7 @@ fn exact_paths_cost_what_dijkstra_says_and_hierarchical_ones_little_more() {
                 }
                 query.method = Method::Hierarchy;
                 assert_eq!(search.find(&nav, &query, &mut path), exact, "{query:?}");
-                let Some(&(cost, _)) = known else {
+                let Some((cost, _)) = known else {
                     none += 1;
                     assert!(path.cells.is_empty());
                     continue;
@@ -174,7 +183,7 @@ fn exact_paths_cost_what_dijkstra_says_and_hierarchical_ones_little_more() {
         "{paths} paths, {none} without; ratio at most {worst:.4}, mean {:.4}",
         ratios / f64::from(paths)
     );
-    assert!(paths > 60 && worst < 1.5 && ratios / f64::from(paths) < 1.05);
+    assert!(paths > 60 && none > 10 && worst < 1.5 && ratios / f64::from(paths) < 1.05);
 }
 
 /// Absent blocks: the answer is that of the cheapest way over walkable and unknown cells.
@@ -196,8 +205,8 @@ fn unknown_ground_is_pending_where_it_could_hold_the_best_way() {
             let (sure, hope) = (dijkstra(&known, from), dijkstra(&hopeful, from));
             for _ in 0..10 {
                 let to = random_cell(&mut r, &nav);
-                let (sure, hope) = (sure.get(&(to.x, to.z)), hope.get(&(to.x, to.z)));
-                let start = hopeful.get(&(from.x, from.z)).is_some_and(|f| f.1 > 0);
+                let (sure, hope) = (sure(to), hope(to));
+                let start = hopeful.get((from.x, from.z)).is_some_and(|f| f.1 > 0);
                 let mut query = PathQuery { method: Method::Exact, ..PathQuery::new(0, from, to) };
                 let answer = search.find(&nav, &query, &mut path);
                 let expected = match hope {
@@ -241,7 +250,7 @@ fn unknown_ground_is_pending_where_it_could_hold_the_best_way() {
         }
     }
     println!("{seen:?}");
-    for key in [(0, 0), (0, 1), (1, 0)] {
+    for key in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)] {
         assert!(seen.get(&key).is_some_and(|&n| n >= 5), "{key:?}: {seen:?}");
     }
 }
@@ -344,7 +353,7 @@ fn a_maze_is_found_through_and_a_closed_one_is_not() {
             check(&nav, &field(&nav, false), &query, &path);
             // By hand: 32 corridors of three rows. Every wall is passed straight down at the end of its row; between
             // two walls the way goes along 127 cells and down 4, one of these diagonally at most twice.
-            let best = dijkstra(&field(&nav, false), query.from)[&(0, 127)].0;
+            let best = dijkstra(&field(&nav, false), query.from)(query.to).unwrap().0;
             assert!(path.cost == best && best > 31 * 125 * 384, "{} {best}", path.cost);
         }
     }
