@@ -142,6 +142,9 @@ fn follow(ground: &Ground, nav: &Nav, path: &Path, run: bool) -> Option<(u32, u3
             state = step.state;
             ticks += 1;
             air += u32::from(!state.grounded);
+            let below = ground.point(state.position.x, state.position.z).unwrap().height().unwrap();
+            let above = state.position.y - config.centre_height() - below;
+            assert!(state.grounded || above < 0.35, "{above} m above the ground at {}", state.position);
         }
     }
     Some((ticks, air))
@@ -175,16 +178,16 @@ fn the_walker_walks_every_way_that_is_found() {
         }
         println!("family {family}: {walked} ways, {ticks} ticks, {air} of them in the air");
         assert!(walked >= 5, "family {family}: {walked}");
-        // Down a flank at a run a walker may fall for a tick or two.
-        assert!(f64::from(air) < 0.02 * f64::from(ticks), "family {family}: {air} of {ticks}");
+        // On hills it never leaves the ground; along a flank it may slip down the step, no further (see `follow`).
+        assert!(air == 0 || family >= 2, "family {family}: {air} of {ticks}");
     }
     assert!(flanks > 20, "{flanks}");
 }
 
 #[test]
 fn ground_without_a_way_is_not_reached_by_walking_at_it() {
-    // A plateau three metres up within a ring of 60°, and one behind a step of 0.5 m.
-    for (spacing, rise, width) in [(256, 3.0, 1.7), (64, 0.5, 0.2)] {
+    // A plateau three metres up within a ring of 60°, and one behind a wall of two metres.
+    for (spacing, rise, width) in [(256, 3.0, 1.7), (64, 2.0, 0.2)] {
         let s = f64::from(spacing) / 256.0;
         let ground = MemoryTerrain::from_fn(
             [129, 129],

@@ -11,7 +11,7 @@ use crate::surface::{Ground, Slot, Tile, Triangle};
 const MAX_ROWS: usize = (SECTOR_CELLS + 2 * MAX_REACH) as usize;
 type Rows = [u128; MAX_ROWS];
 
-/// Cells of a sector's surroundings. A bit is in at most one of the four.
+/// Cells of a sector and around it.
 struct Around {
     /// Cells on every side of the sector.
     reach: i32,
@@ -20,9 +20,9 @@ struct Around {
     carries: Rows,
     /// Whole and in the extent, but too steep.
     steep: Rows,
-    /// In the extent, of an absent block.
+    /// In the extent, of an absent block; later also steep cells that absent ground decides about.
     unknown: Rows,
-    /// Squared gradients in the sector, as a share of the limit in sixteenths of the slope's cost.
+    /// What the slope costs, of the sector's own cells.
     slope: [u8; CELLS],
 }
 

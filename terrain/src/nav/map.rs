@@ -8,7 +8,7 @@ use super::doors::Doors;
 use super::rules::NavRules;
 use super::sector::{LOG2, SECTOR_CELLS, Sector, SectorPos, bit, local};
 use crate::config::TerrainConfig;
-use crate::coord::{BlockSide, CellPos, CellRect, LatticeError, LatticePos};
+use crate::coord::{BlockPos, BlockSide, CellPos, CellRect, LatticeError, LatticePos};
 use crate::surface::{Ground, Slot};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -83,7 +83,18 @@ impl Nav {
             pages_x: w,
             agents: rules.agents.iter().map(|_| vec![None; w * h]).collect(),
         };
-        empty.updated(ground, &[ground.config().extent])
+        // Only where something is: an empty ground may be very large.
+        let side = ground.side();
+        let [w, h] = ground.config().blocks(side).map(|n| n as i32);
+        let blocks = (0..h).flat_map(|z| (0..w).map(move |x| BlockPos::new(x, z)));
+        let there = blocks.filter(|&pos| !matches!(ground.slot(pos), Slot::Absent));
+        let rects: Vec<CellRect> = there
+            .map(|pos| {
+                let (f, n) = (side.first_sample(pos), side.samples());
+                CellRect { x0: f.x, z0: f.z, x1: f.x + n, z1: f.z + n }
+            })
+            .collect();
+        empty.updated(ground, &rects)
     }
 
     /// The navigation data of another version of the ground, where only cells of the `changed` rectangles differ: in

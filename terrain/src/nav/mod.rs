@@ -21,6 +21,9 @@
 //!   because a block is absent, and **failed** when its own block is. Failed ground blocks. More ground never changes a
 //!   cell that is walkable or blocked.
 //!
+//! This errs on the safe side: what is walkable can be walked, while some of what is blocked might be climbed step by
+//! step, as a flight of steps narrower than a flank may be.
+//!
 //! # What a way costs
 //! A walkable cell has a weight in sixteenths: the cost of its surface layer, plus up to `slope_cost` in proportion to
 //! its squared slope, plus `flank_cost` on a flank. A move costs the weights of both its cells times 12, or 17 along a

@@ -100,8 +100,8 @@ pub struct Path {
     pub cost: u64,
 }
 
-/// The room of path searches; used again by the next one. Holds at most 10 KiB for each sector of the budget, and 32
-/// bytes for each of eight times its settled cells.
+/// The room of path searches; used again by the next one. Holds about 10 KiB for each sector of the budget, and at most
+/// 24 bytes for each of eight times its settled cells.
 #[derive(Debug)]
 pub struct PathSearch {
     pages: Pages,
