@@ -173,12 +173,12 @@ fn with_gaps(terrain: &MemoryTerrain, slots: &BTreeMap<BlockPos, u8>) -> Ground 
     terrain.ground_all().with_changes(&changes)
 }
 
-/// The same ground as level terraces of irregular outline, steps of a tenth to half a metre between them.
+/// The same ground as level terraces of irregular outline, steps of one to two tenths of a metre between them.
 fn terraces(terrain: &MemoryTerrain, seed: u64) -> MemoryTerrain {
     let mut raster = terrain.raster().clone();
     let [w, _] = raster.config.samples;
     let quantum = raster.config.quantum;
-    let rise = quantum.from_metres(0.1 + 0.4 * hash(seed, 0, 0)).unwrap().0;
+    let rise = quantum.from_metres(0.1 + 0.1 * hash(seed, 0, 0)).unwrap().0;
     for (i, q) in raster.heights.iter_mut().enumerate() {
         let (x, z) = (i as i32 % w as i32, i as i32 / w as i32);
         *q = rise * (3.9 * noise(seed, x, z, 40)) as i32;
