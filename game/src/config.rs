@@ -1,6 +1,7 @@
 //! The two kinds of configuration: what changes bits (hashed, compared) and what must not.
 
 use crate::walker::WalkerConfig;
+use highground_terrain::nav::{AgentKind, NavConfig, PLAIN};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -36,7 +37,12 @@ pub struct SessionConfig {
     pub layer_speed: BTreeMap<String, f64>,
     /// How characters move.
     pub walker: WalkerConfig,
+    /// Who else than the walker finds ways, and what ground costs them.
+    pub nav: NavConfig,
 }
+
+/// The name of the walker among the kinds of agents.
+pub const WALKER_AGENT: &str = "walker";
 
 impl Default for SessionConfig {
     fn default() -> Self {
@@ -52,6 +58,7 @@ impl Default for SessionConfig {
             footing_mip: 1,
             layer_speed: BTreeMap::new(),
             walker: WalkerConfig::default(),
+            nav: NavConfig::default(),
         }
     }
 }
@@ -105,7 +112,32 @@ impl SessionConfig {
                 self.walker.max_fall_speed
             ));
         }
-        self.walker.check().map_err(|e| SessionConfigError(e.to_string()))
+        self.walker.check().map_err(|e| SessionConfigError(e.to_string()))?;
+        if self.nav.agents.iter().any(|a| a.name == WALKER_AGENT) {
+            return fail(format!("nav.agents must not name {WALKER_AGENT:?}: that is the walker itself"));
+        }
+        self.navigation().check().map_err(|e| SessionConfigError(e.to_string()))
+    }
+
+    /// What ways are found by: the walker as agent 0, then the kinds of `nav`. A layer that `nav` gives no cost costs as
+    /// much as it slows the walker down.
+    pub fn navigation(&self) -> NavConfig {
+        let WalkerConfig { radius, skin, step_height, ground_snap, slope_limit_deg, .. } = self.walker;
+        let walker = AgentKind {
+            name: WALKER_AGENT.to_owned(),
+            radius_m: radius + skin,
+            // What it climbs it must also follow down.
+            step_height_m: step_height.min(ground_snap),
+            slope_limit_deg,
+            ..AgentKind::default()
+        };
+        let mut nav = self.nav.clone();
+        nav.agents.insert(0, walker);
+        for (layer, speed) in &self.layer_speed {
+            let cost = (f64::from(PLAIN) / speed).round().clamp(1.0, 127.0) as u8;
+            nav.layer_cost.entry(layer.clone()).or_insert(cost);
+        }
+        nav
     }
 
     /// The hash that is compared at handshakes and written into recordings: blake3 of the postcard encoding.

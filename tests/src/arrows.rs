@@ -72,6 +72,7 @@ pub const MODULES: &[(&str, &[&str])] = &[
     ("layer_images", &["content", "format", "image"]),
     ("pack", &["content", "format", "store", "disk", "layer_images"]),
     ("collide", &["coord", "height", "state", "config", "surface"]),
+    ("nav", &["triangle", "coord", "config", "surface"]),
     ("runtime", &["coord", "height", "state", "config", "format", "surface", "store"]),
     (
         "import",

@@ -1,5 +1,7 @@
 //! `highground query`: questions about the surface of a terrain file, answered as JSON lines.
 
+mod paths;
+
 use crate::{Failure, stdout, summary};
 use highground_terrain::collide::{Faces, GroundRay, RayAnswer};
 use highground_terrain::coord::{BlockPos, CellPos, LatticePos};
@@ -64,6 +66,8 @@ enum What {
         #[arg(long)]
         json: bool,
     },
+    /// Ways between pairs of points, one JSON line a pair
+    Paths(paths::Args),
 }
 
 /// What `heights` may be asked for besides.
@@ -141,6 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             each_line(path, "\"ox,oy,oz,dx,dy,dz,max\"", |line| rays(&mut ground, line, &mut out))?;
             ground.damage.map(|first| format!("{first}; rays that come there are answered \"failed\""))
         }
+        What::Paths(what) => paths::run(file, what, &mut out)?,
     };
     out.flush().map_err(stdout::failure)?;
     damage.map_or(Ok(()), |first| Err(Failure::file(&args.file, first)))

@@ -1,19 +1,21 @@
-//! A bot: walks from way-point to way-point, and picks another when it gets nowhere.
+//! A bot: picks a place, walks the way there, and picks another when there is no way or it gets nowhere.
 
+use super::Guide;
 use crate::component::NetId;
 use crate::input::Input;
 use crate::session::Session;
 use crate::walker::WalkCommand;
 use glam::DVec3;
+use highground_terrain::nav::Answer;
 
 /// Bots look at the world every this many ticks, each at its own phase.
 const THINK_TICKS: u64 = 6;
-/// Thinks without progress before a bot picks another way-point.
+/// Thinks without progress before a bot picks another place.
 const PATIENCE: u32 = 15;
+/// Places without a way, one after the other, before a bot walks straight to the next: it may stand where no way begins.
+const DEAD_ENDS: u32 = 8;
 /// Places that are looked at for one with some relief: a sea is a dull place to start.
 const SPAWN_TRIES: u32 = 32;
-/// How near a way-point counts as reached, in metres.
-const NEAR_M: f64 = 1.0;
 
 /// One bot. Its choices depend on the seed, its number and what it sees, nothing else.
 #[derive(Clone, Debug)]
@@ -23,7 +25,10 @@ pub struct Bot {
     id: NetId,
     spawn: (f64, f64),
     random: u64,
-    goal: Option<(f64, f64)>,
+    /// The turns of its way, and the one it walks to.
+    turns: Vec<(f64, f64)>,
+    next: usize,
+    dead_ends: u32,
     nearest: f64,
     waited: u32,
     last: WalkCommand,
@@ -68,7 +73,9 @@ impl Bot {
             key,
             spawn,
             random: own,
-            goal: None,
+            turns: Vec::new(),
+            next: 0,
+            dead_ends: 0,
             nearest: f64::INFINITY,
             waited: 0,
             last: WalkCommand::default(),
@@ -90,17 +97,17 @@ impl Bot {
         Input::Join { key: self.key.clone(), x: self.spawn.0, z: self.spawn.1 }
     }
 
-    /// Looks at the session and says what it wants, if that has changed.
-    pub fn think(&mut self, session: &Session) -> Option<Input> {
+    /// Looks at the session and says what it wants, if that has changed. Without a guide it walks straight.
+    pub fn think(&mut self, session: &Session, guide: Option<&mut Guide>) -> Option<Input> {
         if session.tick() % THINK_TICKS != u64::from(self.number) % THINK_TICKS {
             return None;
         }
         let view = session.character_view(self.id)?;
         if view.arriving {
-            self.goal = None;
+            self.turns.clear();
             return None;
         }
-        let command = self.steer(session, view.state.position);
+        let command = self.steer(session, guide, view.state.position);
         if command == self.last {
             return None;
         }
@@ -108,21 +115,25 @@ impl Bot {
         Some(Input::Command { id: self.id, command })
     }
 
-    fn steer(&mut self, session: &Session, at: DVec3) -> WalkCommand {
+    fn steer(&mut self, session: &Session, guide: Option<&mut Guide>, at: DVec3) -> WalkCommand {
         let away = |goal: (f64, f64)| DVec3::new(goal.0 - at.x, 0.0, goal.1 - at.z);
-        let distance = self.goal.map_or(0.0, |g| away(g).length());
+        // Near enough to turn: less than half of what is run between two thinks would be passed by.
+        let near = (0.25 * session.ground().config().spacing_m()).clamp(0.4, 1.0);
+        while self.turns.get(self.next).is_some_and(|&turn| away(turn).length() < near) {
+            self.next += 1;
+            self.nearest = f64::INFINITY;
+        }
+        let distance = self.turns.get(self.next).map_or(0.0, |&turn| away(turn).length());
         if distance < self.nearest - 0.25 {
             self.nearest = distance;
             self.waited = 0;
         } else {
             self.waited += 1;
         }
-        if self.goal.is_none() || distance < NEAR_M || self.waited > PATIENCE {
-            self.goal = Some(self.pick(session, at));
-            self.nearest = f64::INFINITY;
-            self.waited = 0;
+        if self.next >= self.turns.len() || self.waited > PATIENCE {
+            self.set_out(session, guide, at);
         }
-        let to = self.goal.map_or(DVec3::ZERO, away);
+        let to = self.turns.get(self.next).map_or(DVec3::ZERO, |&turn| away(turn));
         let direction = to.normalize_or_zero() * 127.0;
         // Every third bot runs; the others walk.
         WalkCommand {
@@ -134,7 +145,22 @@ impl Bot {
         }
     }
 
-    /// A way-point 60 to 180 m away, inside the extent.
+    /// Picks a place and finds the way there. Without a way it stands until it thinks again.
+    fn set_out(&mut self, session: &Session, guide: Option<&mut Guide>, at: DVec3) {
+        let goal = self.pick(session, at);
+        (self.next, self.nearest, self.waited) = (0, f64::INFINITY, 0);
+        self.turns.clear();
+        match guide.map(|guide| guide.way((at.x, at.z), goal, &mut self.turns)) {
+            Some(Answer::Path) => self.dead_ends = 0,
+            Some(_) if self.dead_ends < DEAD_ENDS => self.dead_ends += 1,
+            _ => {
+                self.dead_ends = 0;
+                self.turns.push(goal);
+            }
+        }
+    }
+
+    /// A place 60 to 180 m away, inside the extent.
     fn pick(&mut self, session: &Session, at: DVec3) -> (f64, f64) {
         let config = session.ground().config();
         let (s, e) = (config.spacing_m(), config.extent);

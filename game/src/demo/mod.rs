@@ -1,10 +1,12 @@
-//! The demo's rules: bots that wander to way-points, a few rolling balls and one scripted teleport.
+//! The demo's rules: bots that wander from place to place along ways they find, a few rolling balls and one scripted teleport.
 //!
 //! Bots stand outside the simulation, like players: they look at the session and give inputs, which are recorded.
 
 mod bot;
+mod guide;
 
 pub use bot::Bot;
+pub use guide::{Guide, GuideStats};
 
 use crate::component::NetId;
 use crate::input::Input;
@@ -45,6 +47,7 @@ pub struct Demo {
     session: Session,
     plan: DemoPlan,
     bots: Vec<Bot>,
+    guide: Option<Guide>,
     recording: Recording,
     teleport: Option<TeleportOutcome>,
     ever_published: BTreeSet<BlockPos>,
@@ -61,12 +64,14 @@ const BALLS: u32 = 4;
 impl Demo {
     /// A demo on a fresh session; `recording` has the header that fits it.
     pub fn new(session: Session, recording: Recording, plan: DemoPlan) -> Self {
+        let guide = Guide::new(&session).ok();
         let bots: Vec<Bot> = (0..plan.players).map(|n| Bot::new(n, plan.seed, &session)).collect();
         let trails = bots.iter().map(|_| Vec::new()).collect();
         Self {
             session,
             plan,
             bots,
+            guide,
             recording,
             teleport: None,
             ever_published: BTreeSet::new(),
@@ -119,7 +124,7 @@ impl Demo {
             self.teleport = Some(TeleportOutcome { tick, ..TeleportOutcome::default() });
         }
         for bot in &mut self.bots {
-            self.inputs.extend(bot.think(&self.session));
+            self.inputs.extend(bot.think(&self.session, self.guide.as_mut()));
         }
     }
 
@@ -187,6 +192,11 @@ impl Demo {
     /// The session.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// What bots find their ways by; `None` on a terrain too fine for navigation, where they walk straight.
+    pub fn guide(&self) -> Option<&Guide> {
+        self.guide.as_ref()
     }
 
     /// The recording so far.

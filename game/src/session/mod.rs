@@ -347,6 +347,11 @@ impl Session {
             && read().is_ok_and(|b| b.min_max().is_some_and(|(low, high)| low < high))
     }
 
+    /// What it plays on. For those who stand outside, as bots do; the simulation sees only resident ground.
+    pub fn map(&self) -> &Map {
+        &self.map
+    }
+
     /// The configuration.
     pub fn config(&self) -> &SessionConfig {
         &self.config
