@@ -130,6 +130,7 @@ fn follow(ground: &Ground, nav: &Nav, path: &Path, run: bool) -> Option<(u32, u3
                     z: direction.z.round() as i8,
                     run,
                     jump: false,
+                    crouch: false,
                 };
             }
             (nearest, waited) = if distance < nearest - 0.05 { (distance, 0) } else { (nearest, waited + 1) };
@@ -225,6 +226,7 @@ fn ground_without_a_way_is_not_reached_by_walking_at_it() {
                     z: direction.z.round() as i8,
                     run: true,
                     jump: false,
+                    crouch: false,
                 };
                 state = walker::walk(&ground, &config, 1.0, &state, command, DT).state;
             }
