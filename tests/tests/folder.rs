@@ -553,7 +553,7 @@ fn two_that_save_into_one_folder_do_not_mix() {
     held.try_lock().unwrap();
     let file = PayloadFile::open(&terrain).unwrap();
     let error = folder::unpack(&file, &folder).unwrap_err().to_string();
-    assert!(error.contains("another program is saving here"), "{error}");
+    assert!(error.contains("another program is saving or reading here"), "{error}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     held.unlock().unwrap();
     folder::unpack(&file, &folder).unwrap();
@@ -572,4 +572,19 @@ fn a_misspelt_image_is_said_and_an_image_of_a_layer_is_not() {
     }
     let notes = folder::load(dir.path()).unwrap().notes;
     assert_eq!(notes, ["heightmap .png: is no layer of a world folder and was not used"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_layer_that_cannot_be_looked_at_is_an_error_and_never_flat_ground() {
+    let dir = tempfile::tempdir().unwrap();
+    let (terrain, folder) = (dir.path().join("a.terrain"), dir.path().join("a"));
+    write(&full(Diagonal::Main, 1, 900, 5), BlockSide::S32, &terrain);
+    folder::unpack(&PayloadFile::open(&terrain).unwrap(), &folder).unwrap();
+    for target in ["nowhere", "heightmap.png"] {
+        fs::remove_file(folder.join("heightmap.png")).unwrap();
+        std::os::unix::fs::symlink(target, folder.join("heightmap.png")).unwrap();
+        let error = folder::load(&folder).unwrap_err().to_string();
+        assert!(error.contains("heightmap.png") && error.contains("cannot be read"), "{error}");
+    }
 }

@@ -665,8 +665,8 @@ fn what_can_be_seen_in_the_text_is_refused_before_anything_is_made() {
         ),
         (
             "",
-            "materials: [(material: (name: \"m\"), regions: [Half(x: 0, z: 256, triangle: 0)])]",
-            "materials[0].regions[0]: ",
+            "materials: [(material: (name: \"e\")), (material: (name: \"m\"), regions: [Half(x: 0, z: 256, triangle: 0)])]",
+            "materials[1].regions[0]: ",
         ),
         ("", "extent: (x: 0, z: 0, w: 257, h: 1)", "extent: expected a rectangle"),
         (", Crop(x: 1, z: 0, w: 257, h: 9)", "", "steps[1] (crop): expected a part of the 257x257 samples"),
@@ -782,4 +782,28 @@ fn a_recipe_that_keeps_control_of_no_layers_gives_a_file_that_verifies() {
     let out = kitchen.path("w.terrain");
     served.write(&out, &|_, _, _| ()).unwrap();
     verify(&out).unwrap();
+}
+
+#[test]
+fn a_stage_under_another_s_name_is_made_anew() {
+    let kitchen = Kitchen::new();
+    let recipe = |iterations: u32| {
+        format!(
+            "(version: 2, source: Noise(size: (40, 40), spacing_m: 1, noise: (seed: 1, wavelength_m: 20, amplitude_m: 9)), steps: [Thermal(iterations: {iterations}, talus_deg: 20)])"
+        )
+    };
+    let cook = |iterations: u32, cache: &Path| {
+        let order = Order { cache: Some(cache), ..Order::default() };
+        kitchen.serve_with(&recipe(iterations), &order).unwrap().collect()
+    };
+    let (three, nine) = (kitchen.path("c3"), kitchen.path("c9"));
+    let (right, wrong) = (cook(3, &three), cook(9, &nine));
+    assert_ne!(right, wrong);
+    let names = |folder: &Path| -> std::collections::BTreeSet<_> {
+        fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name()).collect()
+    };
+    let (a, b) = (names(&three), names(&nine));
+    let own = a.difference(&b).next().expect("a stage of its own");
+    fs::copy(nine.join(b.difference(&a).next().unwrap()), three.join(own)).unwrap();
+    assert_eq!(cook(3, &three), right);
 }

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// The format, where the name does not tell
     #[arg(long, value_enum)]
     format: Option<FormatArg>,
-    /// Metres of level 0 of PNG and r16; with --max left out, both are chosen so that nothing is lost
+    /// Metres of level 0 of PNG and r16, with --max; where both are left out they are chosen so that nothing is lost
     #[arg(long, value_name = "M", allow_negative_numbers = true, requires = "max")]
     min: Option<f64>,
     /// Metres of level 65535 of PNG and r16

@@ -17,7 +17,8 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     /// The terrain file; only its header and directory are read, unless --read is given
     file: PathBuf,
-    /// Read every block, so that damaged ones are found and counted as failed; exit status 1 where there are any
+    /// Read what every block says of itself (not what is derived from it: that is for verify), so that damaged ones are
+    /// found and counted as failed; exit status 1 where there are any
     #[arg(long)]
     read: bool,
     /// One line a block instead: its place, state, heights, void samples and cells with a hole

@@ -69,7 +69,7 @@ fn missing_textures(items: &[Item]) -> Result<(), Failure> {
         let packed = items.iter().any(|i| i.role == Role::Layers && i.name == item.name);
         if let (Some(first), false) = (names.first(), packed) {
             crate::say(&format!(
-                "note: {}: its layers name {} ({first}{}), which are not in the pack: pass --images FOLDER or a .layers file",
+                "note: {}: its layers name {} ({first}{}), not in the pack: pass --images FOLDER or a .layers file",
                 path.display(),
                 if names.len() == 1 { "an image" } else { "images" },
                 if names.len() == 1 { "" } else { ", …" }

@@ -299,10 +299,10 @@ impl Catalogue {
             if id == 0 && l.kind == LayerKind::OrderedAlpha {
                 return refuse(&what, "a first layer of another kind than alpha", "alpha");
             }
-            number(&what, l.tiling_m, 1e-3, 1e6)?;
-            number(&what, l.height_blend_contrast, 0.0, 1.0)?;
-            number(&what, l.normal_scale, 0.0, 16.0)?;
-            l.tint.iter().try_for_each(|&t| number(&what, t, 0.0, 16.0))?;
+            number(&format!("{what} tiling_m"), l.tiling_m, 1e-3, 1e6)?;
+            number(&format!("{what} height_blend_contrast"), l.height_blend_contrast, 0.0, 1.0)?;
+            number(&format!("{what} normal_scale"), l.normal_scale, 0.0, 16.0)?;
+            l.tint.iter().try_for_each(|&t| number(&format!("{what} tint"), t, 0.0, 16.0))?;
         }
         for m in &self.materials {
             number(&format!("friction of {}", m.name), m.friction, 0.0, 100.0)?;
@@ -312,8 +312,8 @@ impl Catalogue {
             let what = format!("foliage {}", f.name);
             growth(&what, f.density_per_m2, f.scale, f.max_slope_deg)?;
             if let Some([from, to]) = f.height_m {
-                number(&what, from, -1e7, to)?;
-                number(&what, to, from, 1e7)?;
+                number(&format!("{what} height_m"), from, -1e7, to)?;
+                number(&format!("{what} height_m"), to, from, 1e7)?;
             }
             if let Some(&l) = f.layers.iter().find(|&&l| usize::from(l) >= self.layers.len()) {
                 return refuse(&what, format!("layers below {}", self.layers.len()), l);
@@ -322,7 +322,7 @@ impl Catalogue {
         for o in &self.objects {
             let what = format!("object {}", o.name);
             growth(&what, o.density_per_m2, o.scale, o.max_slope_deg)?;
-            number(&what, o.radius_m, 0.0, 1e4)?;
+            number(&format!("{what} radius_m"), o.radius_m, 0.0, 1e4)?;
         }
         for o in &self.overlays {
             let what = format!("overlay {}", o.name);
@@ -330,8 +330,8 @@ impl Catalogue {
                 return refuse(&what, format!("2 to {MAX_OVERLAY_POINTS} points"), o.points.len());
             }
             o.points.iter().flatten().try_for_each(|&v| number(&what, v, -1.7e7, 1.7e7))?;
-            number(&what, o.width_m, 0.0, 1e5)?;
-            number(&what, o.fade_m, 0.0, 1e5)?;
+            number(&format!("{what} width_m"), o.width_m, 0.0, 1e5)?;
+            number(&format!("{what} fade_m"), o.fade_m, 0.0, 1e5)?;
             if usize::from(o.layer) >= self.layers.len().max(1) {
                 return refuse(&what, format!("a layer below {}", self.layers.len().max(1)), o.layer);
             }
@@ -388,10 +388,10 @@ impl Catalogue {
 }
 
 fn growth(what: &str, density: f64, scale: [f64; 2], slope: f64) -> Result<(), CatalogueError> {
-    number(what, density, 0.0, 1e4)?;
-    number(what, scale[0], 1e-3, 1e3)?;
-    number(what, scale[1], scale[0], 1e3)?;
-    number(what, slope, 0.0, 90.0)
+    number(&format!("{what} density_per_m2"), density, 0.0, 1e4)?;
+    number(&format!("{what} scale"), scale[0], 1e-3, 1e3)?;
+    number(&format!("{what} scale, the larger"), scale[1], scale[0], 1e3)?;
+    number(&format!("{what} max_slope_deg"), slope, 0.0, 90.0)
 }
 
 #[cfg(test)]

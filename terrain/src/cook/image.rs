@@ -42,6 +42,16 @@ impl Images {
         open_regular(&self.path(name)).map(drop).map_err(failed)
     }
 
+    /// Whether a picture is of one of the sizes; what else it is, is seen when it is read.
+    pub(super) fn look_at(&self, name: &Path, sizes: &[[u32; 2]]) -> Result<(), CookError> {
+        let wrong = |message: String| self.wrong(name, &message);
+        let file = open_regular(&self.path(name)).map_err(|e| wrong(format!("cannot be read: {e}")))?;
+        let mut decoder = png::Decoder::new(BufReader::new(file));
+        let header = decoder.read_header_info().map_err(|e| wrong(crate::image::refusal(&e)))?;
+        let size = [header.width, header.height];
+        if sizes.contains(&size) { Ok(()) } else { Err(wrong(other_size(sizes, size))) }
+    }
+
     /// What is wrong with a file, for whoever wrote the recipe.
     fn wrong(&self, name: &Path, what: &str) -> CookError {
         CookError::Rule { path: self.recipe.clone(), message: format!("{}: {what}", name.display()) }
@@ -108,13 +118,7 @@ impl Images {
             )));
         }
         if !sizes.contains(&size) {
-            let names: Vec<String> = sizes.iter().map(|s| format!("{}x{}", s[0], s[1])).collect();
-            return Err(source(format!(
-                "expected {} pixels, found {}x{}",
-                names.join(" or "),
-                size[0],
-                size[1]
-            )));
+            return Err(source(other_size(sizes, size)));
         }
         let channels = info.color_type.samples();
         // The size is one that was expected, so memory is taken for no more than the terrain needs.
@@ -122,6 +126,12 @@ impl Images {
         reader.next_frame(&mut bytes).map_err(broken)?;
         Ok(Picture { size, channels, bytes })
     }
+}
+
+fn other_size(sizes: &[[u32; 2]], found: [u32; 2]) -> String {
+    let mut names: Vec<String> = sizes.iter().map(|s| format!("{}x{}", s[0], s[1])).collect();
+    names.dedup();
+    format!("expected {} pixels, found {}x{}", names.join(" or "), found[0], found[1])
 }
 
 fn place(sizes: &[[u32; 2]], size: [u32; 2]) -> usize {

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
+    /// The version of the recipe's form: 1.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub version: u32,
     /// Where the heights come from.
     pub source: Source,
     /// Metres between samples, a multiple of 1/256.
@@ -120,6 +123,15 @@ pub struct Layer {
     pub soft_deg: f64,
 }
 
+const fn first() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+const fn is_first(version: &u32) -> bool {
+    *version == 1
+}
+
 pub(super) const fn one() -> f64 {
     1.0
 }
@@ -153,6 +165,9 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(text: &str, path: &Path) -> 
         column: e.span.start.col,
         message: match e.code {
             ron::Error::ExceededRecursionLimit => "is nested too deeply".to_owned(),
+            ron::Error::SuggestRawIdentifier(found) | ron::Error::InvalidIdentifier(found) => {
+                format!("expected the name of a field, as in (x: 0, z: 0), found {found:?}")
+            }
             code => code.to_string(),
         },
     })

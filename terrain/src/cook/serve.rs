@@ -207,6 +207,7 @@ impl World {
         let rule = |e: String| CookError::Rule { path: images.recipe().to_owned(), message: e };
         // Before anything is made of the others.
         self.files().iter().try_for_each(|f| images.look_for(f))?;
+        self.pictures().iter().try_for_each(|(path, sizes)| images.look_at(path, sizes))?;
         let (base, strips, mut told, rounding_m): (Box<dyn TerrainRows + Send>, _, _, _) =
             match (&self.source, self.steps.is_empty()) {
                 (Source::Raster(r), true) => {

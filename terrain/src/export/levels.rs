@@ -54,7 +54,7 @@ impl Levels {
             }
             None => {
                 return Err(ExportError::refused(format!(
-                    "the heights span {steps} steps of {} m, more than the {most} that 16 bits can tell apart: pass --lossy for steps of about {} m, or export GeoTIFF",
+                    "the heights span {steps} steps of {} m, more than the {most} that 16 bits can tell apart: pass the --min and --max that they were made with, --lossy for steps of about {} m, or export GeoTIFF",
                     quantum.metres(),
                     metres(steps) / TOP as f64
                 )));

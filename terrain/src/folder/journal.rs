@@ -19,27 +19,54 @@ pub(super) const ORIGIN: &str = "origin.json";
 const JOURNAL: &str = "save.ron";
 const MAX_JOURNAL_BYTES: u64 = 1 << 16;
 
-/// Holds a folder against other savers for as long as it lives; the operating system lets go of it with the process, so
-/// that one that was killed blocks nobody. Where folders cannot be locked it holds nothing.
+/// Holds a folder for as long as it lives: alone to save, together with other readers to read. The operating system lets go
+/// of it with the process, so that one that was killed blocks nobody. Where folders cannot be locked it holds nothing.
 #[derive(Debug)]
 pub(super) struct Lock(#[expect(dead_code, reason = "held, not read")] Option<File>);
 
 impl Lock {
+    /// To save: refused where somebody else is at work.
     pub(super) fn take(folder: &Path) -> Result<Self, FolderError> {
         let Ok(file) = File::open(folder) else { return Ok(Self(None)) };
         match file.try_lock() {
             Ok(()) => Ok(Self(Some(file))),
             Err(TryLockError::WouldBlock) => {
-                Err(rule(folder, "another program is saving here: try again when it is through"))
+                Err(rule(folder, "another program is saving or reading here: try again when it is through"))
             }
             Err(TryLockError::Error(_)) => Ok(Self(None)),
         }
     }
+
+    /// To read: waits for a save to end, and finishes one that was stopped.
+    pub(super) fn share(disk: &dyn Disk, folder: &Path) -> Result<Self, FolderError> {
+        let Ok(file) = File::open(folder) else {
+            recover(disk, folder)?;
+            return Ok(Self(None));
+        };
+        loop {
+            if file.lock_shared().is_err() {
+                recover(disk, folder)?;
+                return Ok(Self(None));
+            }
+            if !is_there(&folder.join(JOURNAL))? {
+                return Ok(Self(Some(file)));
+            }
+            // Finished by whoever is alone first; the others find it done.
+            if file.unlock().and_then(|()| file.lock()).is_ok() {
+                recover(disk, folder)?;
+            }
+            let _ = file.unlock();
+        }
+    }
 }
 
-/// Whether a save was stopped after it counted.
-pub(super) fn is_pending(folder: &Path) -> bool {
-    folder.join(JOURNAL).exists()
+/// Whether a file is there. One that cannot be looked at is no missing file.
+pub(super) fn is_there(path: &Path) -> Result<bool, FolderError> {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(io_at(path)(e)),
+    }
 }
 
 /// Whether a file is what a save that never counted left behind.

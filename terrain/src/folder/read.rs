@@ -37,10 +37,7 @@ pub(super) struct Found {
 }
 
 pub(super) fn read(folder: &Path) -> Result<Found, FolderError> {
-    if journal::is_pending(folder) {
-        let _lock = journal::Lock::take(folder)?;
-        journal::recover(&RealDisk, folder)?;
-    }
+    let _held = journal::Lock::share(&RealDisk, folder)?;
     let path = folder.join(KNOBS);
     let Some(text) = journal::read_text(&path, MAX_KNOBS_BYTES)? else {
         return Err(rule(&path, "is not there: a world folder needs one; see docs/authoring.md"));
@@ -56,9 +53,14 @@ pub(super) fn read(folder: &Path) -> Result<Found, FolderError> {
         }
         None => "{}".to_owned(),
     };
-    let there: Vec<Layer> = Layer::all().into_iter().filter(|&l| exists(folder, Picture::Of(l))).collect();
+    let mut there = Vec::new();
+    for layer in Layer::all() {
+        if exists(folder, Picture::Of(layer))? {
+            there.push(layer);
+        }
+    }
     for low in [Picture::Low(Layer::Heights), Picture::Low(Layer::Water)] {
-        if exists(folder, low) && !there.contains(&low.layer()) {
+        if exists(folder, low)? && !there.contains(&low.layer()) {
             let high = Picture::Of(low.layer()).file_name();
             return Err(rule(&folder.join(low.file_name()), format!("is there without {high}")));
         }
@@ -91,8 +93,9 @@ fn strangers(folder: &Path, meaning: &Meaning) -> Result<Vec<String>, FolderErro
     Ok(names.iter().map(|n| format!("{n}: is no layer of a world folder and was not used")).collect())
 }
 
-fn exists(folder: &Path, picture: Picture) -> bool {
-    folder.join(picture.file_name()).exists()
+/// A link that leads nowhere, or where nobody may look, is there: reading it says what is wrong.
+fn exists(folder: &Path, picture: Picture) -> Result<bool, FolderError> {
+    journal::is_there(&folder.join(picture.file_name()))
 }
 
 /// Refuses a terrain that is too large for memory before any of it is taken.
@@ -219,7 +222,7 @@ impl Reader<'_> {
         };
         drop(bytes);
         let low = Picture::Low(layer);
-        match (scale.low_bits, exists(self.folder, low)) {
+        match (scale.low_bits, exists(self.folder, low)?) {
             (0, true) => {
                 let knob = if water { "water_low_bits" } else { "height_low_bits" };
                 return Err(rule(&self.path(low), format!("is there, but {knob} in {KNOBS} is 0")));

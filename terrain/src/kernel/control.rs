@@ -75,7 +75,7 @@ pub struct Control {
 pub enum ControlError {
     /// A layer joins by something else than its weight.
     #[error(
-        "ID control takes plain weight layers only, but layer {layer} is {kind:?}; use the weights encoding"
+        "ID control is for layers of the kind weight alone, but layer {layer} is {}: leave control out", kind.name()
     )]
     Kind {
         /// Its id.
@@ -100,7 +100,7 @@ pub enum ControlError {
     },
     /// The error is larger than allowed.
     #[error(
-        "ID control would change the weights of cell ({x}, {z}) by up to {found}, more than the {budget} allowed; paint at most two layers a texel and three a triangle there, allow more, or use the weights encoding"
+        "ID control would change the weights of cell ({x}, {z}) by up to {found}, more than the {budget} allowed; paint at most two layers a texel and three a triangle there, allow more, or leave control out"
     )]
     Loss {
         /// Column of the first cell with the largest error.

@@ -40,6 +40,15 @@ pub enum LayerKind {
 }
 
 impl LayerKind {
+    /// As recipes and catalogues write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LayerKind::Weight => "weight",
+            LayerKind::HeightAdjusted => "height_adjusted",
+            LayerKind::OrderedAlpha => "ordered_alpha",
+        }
+    }
+
     /// Whether the layer is part of the base, whose weights sum to 255.
     pub const fn is_base(self) -> bool {
         !matches!(self, LayerKind::OrderedAlpha)

@@ -198,13 +198,13 @@ impl Head {
     }
 }
 
-/// How many bytes a file is that begins with these.
+/// How many bytes a file is that begins with these, and how many layers it has.
 ///
 /// # Errors
 /// A beginning that no file can have.
-pub fn stated_bytes(prefix: &[u8]) -> Result<u64, FormatError> {
+pub fn stated(prefix: &[u8]) -> Result<(u64, u32), FormatError> {
     let Head { side, layers, set } = Head::read(prefix)?;
-    Ok(PREFIX_BYTES as u64 + array_bytes(side, layers) * u64::from(set.count_ones()))
+    Ok((PREFIX_BYTES as u64 + array_bytes(side, layers) * u64::from(set.count_ones()), layers))
 }
 
 /// blake3 of all but the checksum itself.

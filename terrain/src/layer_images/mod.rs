@@ -16,7 +16,7 @@ mod arrays;
 mod curve;
 mod resample;
 
-pub use arrays::{Kind, LayerArrays, MAGIC, MAX_SIDE, PREFIX_BYTES, VERSION, stated_bytes};
+pub use arrays::{Kind, LayerArrays, MAGIC, MAX_SIDE, PREFIX_BYTES, VERSION, stated};
 
 use crate::content::{Layer, LayerImages, MAX_LAYERS};
 use crate::image::{Image, ImageError};

@@ -291,8 +291,8 @@ impl Blob<'_> {
         }
     }
 
-    /// How long layer textures say they are.
-    fn stated(&self, path: &Path) -> Result<u64, PackError> {
+    /// How long layer textures say they are, and of how many layers.
+    fn stated(&self, path: &Path) -> Result<(u64, u32), PackError> {
         let mut prefix = Vec::new();
         match self {
             Blob::Bytes(bytes) => prefix.extend(bytes.iter().take(layer_images::PREFIX_BYTES)),
@@ -301,7 +301,7 @@ impl Blob<'_> {
                 file.take(layer_images::PREFIX_BYTES as u64).read_to_end(&mut prefix).map_err(io_at(path))?;
             }
         }
-        layer_images::stated_bytes(&prefix).map_err(|e| wrong(path, e))
+        layer_images::stated(&prefix).map_err(|e| wrong(path, e))
     }
 
     /// All of them, at most `limit`.
@@ -364,20 +364,18 @@ fn admit(blobs: Vec<(Role, &str, Blob<'_>)>, folder: &Path) -> Result<Admitted, 
                 terrain.visibility = Some(sidecar.map_err(|e| wrong(&path, e))?);
             }
             Role::Layers => {
-                let (length, stated) = (blob.length(&path)?, blob.stated(&path)?);
+                let (length, (stated, count)) = (blob.length(&path)?, blob.stated(&path)?);
                 if length != stated {
-                    return Err(wrong(
-                        &path,
-                        format!("expected {stated} bytes of layer textures, found {length}"),
-                    ));
+                    let expected = format!("expected {stated} bytes of layer textures, found {length}");
+                    return Err(wrong(&path, expected));
+                }
+                let layers: &[Layer] = &terrain.payload.info().catalogue.layers;
+                if count as usize != layers.len() {
+                    let expected = format!("textures of the payload's {} layers", layers.len());
+                    return Err(wrong(&path, format!("expected {expected}, found {count}")));
                 }
                 let bytes = blob.read(MAX_BLOB_BYTES)?;
                 let arrays = LayerArrays::decode(&bytes).map_err(|e| wrong(&path, e))?;
-                let layers: &[Layer] = &terrain.payload.info().catalogue.layers;
-                if arrays.layers() as usize != layers.len() {
-                    let expected = format!("textures of the payload's {} layers", layers.len());
-                    return Err(wrong(&path, format!("expected {expected}, found {}", arrays.layers())));
-                }
                 terrain.layers = Some(arrays);
             }
             Role::Payload | Role::Recipe => {}

@@ -98,7 +98,11 @@ fn check_iterations(n: u32) -> Result<(), String> {
 }
 
 fn check_erosion_size(field: &Field) -> Result<(), String> {
-    let [w, h] = field.size();
+    check_erosion(field.size())
+}
+
+/// Refuses a field that is too large for erosion.
+pub(crate) fn check_erosion([w, h]: [u32; 2]) -> Result<(), String> {
     if u64::from(w) * u64::from(h) > MAX_EROSION_SAMPLES {
         return Err(format!(
             "erosion takes at most {MAX_EROSION_SAMPLES} samples, found {w}x{h}: crop or resample first"

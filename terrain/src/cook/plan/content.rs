@@ -5,7 +5,7 @@ use crate::content::{FoliageType, LayerImages, ObjectType, PhysicalMaterial};
 use crate::cook::generate::within;
 use crate::kernel::weights::LayerKind;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The most points of a polygon.
 const MAX_POLYGON: usize = 4096;
@@ -328,16 +328,18 @@ impl World {
                 self.layer_id(name).map_err(|e| format!("materials[{i}]: {e}"))?;
             }
         }
-        let kinds = self.foliage.iter().map(|f| ("foliage", &f.density));
-        for (i, (what, density)) in
-            kinds.chain(self.objects.iter().map(|o| ("objects", &o.density))).enumerate()
-        {
+        if self.materials.first().is_some_and(|m| !m.layers.is_empty() || !m.regions.is_empty()) {
+            return Err("materials[0]: the first is everywhere that no later one claims: leave its layers and regions out".into());
+        }
+        let foliage = self.foliage.iter().enumerate().map(|(i, f)| ("foliage", i, &f.density));
+        let objects = self.objects.iter().enumerate().map(|(i, o)| ("objects", i, &o.density));
+        for (what, i, density) in foliage.chain(objects) {
             match density {
                 Density::Layer(name) => self.layer_id(name).map(drop),
                 Density::Ground(rule) => rule.check(),
                 Density::None | Density::Full | Density::Image(_) => Ok(()),
             }
-            .map_err(|e| format!("{what}, density {i}: {e}"))?;
+            .map_err(|e| format!("{what}[{i}].density: {e}"))?;
         }
         self.water.map_or(Ok(()), |w| within("water level_m", w.level_m, -1e7, 1e7))
     }
@@ -363,6 +365,36 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Pictures on a map of so many samples, and the sizes that each may have.
+    pub(super) fn content_pictures(&self, samples: [u32; 2]) -> Vec<(&Path, Vec<[u32; 2]>)> {
+        let cells = samples.map(|n| n - 1);
+        let paint = cells.map(|n| n.saturating_mul(u32::from(self.paint_per_cell)));
+        let mut all: Vec<(&Path, Vec<[u32; 2]>)> = Vec::new();
+        let growth = self.foliage.iter().map(|f| &f.density).chain(self.objects.iter().map(|o| &o.density));
+        let growth: Vec<&Density> = growth.collect();
+        let grown =
+            growth.iter().filter_map(|d| if let Density::Ground(rule) = d { Some(rule) } else { None });
+        for rule in self.layers.iter().filter_map(|l| l.cover.as_ref()).chain(grown) {
+            all.extend(rule.image.as_deref().map(|p| (p, vec![paint, cells, samples])));
+        }
+        let by_samples = (self.paint_per_cell == 1).then_some(samples);
+        let splat = || [paint].into_iter().chain(by_samples).collect::<Vec<_>>();
+        all.extend(self.splats.iter().map(|s| (s.image.as_path(), splat())));
+        let regions = self.holes.iter().chain(&self.physical_holes);
+        for region in regions.chain(self.materials.iter().flat_map(|m| &m.regions)) {
+            if let Region::Image(path) = region {
+                all.push((path, vec![cells, samples]));
+            }
+        }
+        all.extend(self.user.iter().filter_map(|u| u.image.as_deref()).map(|p| (p, vec![cells])));
+        for density in growth {
+            if let Density::Image(path) = density {
+                all.push((path, vec![cells]));
+            }
+        }
+        all
     }
 
     pub(super) fn content_files(&self, out: &mut Vec<PathBuf>) {

@@ -10,13 +10,15 @@ pub use content::{Density, Foliage, LayerRule, Material, Objects, Region, Rule, 
 pub use source::{Chain, How, Mask, Mosaic, RasterSource, Seams, Source, Step};
 pub(super) use source::{crop_inside, spacing};
 
+use super::generate::within;
 use super::recipe::{Extent, main_diagonal, one, side_32};
 use crate::config::Diagonal;
 use crate::coord::BlockSide;
 use crate::format::payload::Compression;
 use crate::height::QuantumLog2;
+use crate::kernel::weights::LayerKind;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The version that this module reads.
 pub const VERSION: u32 = 2;
@@ -96,6 +98,21 @@ pub struct Keep {
     pub compression: Compression,
 }
 
+impl Keep {
+    fn check(&self, layers: &[LayerRule]) -> Result<(), String> {
+        let Some(budget) = self.control else { return Ok(()) };
+        within("keep.control", budget, 0.0, 1.0)?;
+        let other = layers.iter().enumerate().find(|(_, l)| l.kind != LayerKind::Weight);
+        other.map_or(Ok(()), |(i, l)| {
+            let kind = l.kind.name();
+            Err(format!(
+                "keep.control: is for layers of the kind weight alone, found layers[{i}] ({}) to be {kind}",
+                l.name
+            ))
+        })
+    }
+}
+
 const fn one_texel() -> u8 {
     1
 }
@@ -117,10 +134,20 @@ impl World {
         }
         source::check_chain(&self.source, &self.steps, "")?;
         self.check_content()?;
+        self.keep.check(&self.layers)?;
         source::painted(&self.source, &self.steps, "", &|name| self.layer_id(name).map(drop))?;
         match source::size(&self.source, &self.steps, "")? {
             Some(samples) => self.check_places(samples),
             None => Ok(()),
+        }
+    }
+
+    /// The pictures of what lies on the heights, with the sizes that each may have; none where the text does not tell how
+    /// many samples there will be.
+    pub(super) fn pictures(&self) -> Vec<(&Path, Vec<[u32; 2]>)> {
+        match source::size(&self.source, &self.steps, "") {
+            Ok(Some(samples)) => self.content_pictures(samples),
+            _ => Vec::new(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Sources of heights and the steps that change them.
 
 use crate::cook::field::check_size;
-use crate::cook::generate::{Hydraulic, Noise, Terraces, Thermal, within};
+use crate::cook::generate::{Hydraulic, Noise, Terraces, Thermal, check_erosion, within};
 use crate::cook::recipe::Extent;
 use crate::cook::spline::{River, Road};
 use crate::import::{SourceFormat, VoidPolicy, spacing_256};
@@ -257,7 +257,7 @@ impl Step {
             Step::Road(r) => r.check(),
             Step::River(r) => r.check(),
             Step::Blend { over, mask, .. } => {
-                mask.check()?;
+                mask.check().map_err(|e| format!("{at} ({}): {e}", self.name()))?;
                 // Its messages say where they come from themselves.
                 return check_chain(&over.source, &over.steps, &format!("{at}.over."));
             }
@@ -368,7 +368,20 @@ pub(super) fn size(source: &Source, steps: &[Step], at: &str) -> Result<Option<[
             }
             Step::Resample { .. } => size = None,
             Step::Blend { over, .. } => {
-                self::size(&over.source, &over.steps, &format!("{at}steps[{i}].over."))?;
+                let other = self::size(&over.source, &over.steps, &format!("{at}steps[{i}].over."))?;
+                if let (Some([w, h]), Some([ow, oh])) = (size, other)
+                    && [w, h] != [ow, oh]
+                {
+                    return Err(format!(
+                        "{at}steps[{i}] ({}): expected heights of {w}x{h} samples, found {ow}x{oh}",
+                        step.name()
+                    ));
+                }
+            }
+            Step::Thermal(_) | Step::Hydraulic(_) => {
+                if let Some(all) = size {
+                    check_erosion(all).map_err(|e| format!("{at}steps[{i}] ({}): {e}", step.name()))?;
+                }
             }
             _ => {}
         }

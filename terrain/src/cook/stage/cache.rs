@@ -1,6 +1,7 @@
 //! Stages kept in a folder, by their keys. A damaged file is no file: the stage is cooked again and written anew.
 
 use super::{Key, Made, Told};
+use crate::config::SPACING_PER_M;
 use crate::cook::field::Field;
 use crate::cook::spline::Strip;
 use crate::store::open_regular;
@@ -54,11 +55,16 @@ impl Cache {
         let (size, spacing, record) = ([word(8), word(12)], word(16), word(20));
         let samples = u64::from(size[0]) * u64::from(size[1]);
         let expected = (HEAD + SUM) as u64 + u64::from(record) + samples.checked_mul(8)?;
+        if super::super::plan::spacing(f64::from(spacing) / f64::from(SPACING_PER_M)).is_err() {
+            return None;
+        }
         // Sizes are admitted before their product is used to take memory.
         if &head[..8] != MAGIC || record > MAX_RECORD || !admit(size) || length != expected {
             return None;
         }
+        // The key is under the sum, so that a stage is none under another's name.
         let mut sum = blake3::Hasher::new();
+        sum.update(&key);
         sum.update(&head);
         let mut text = vec![0; record as usize];
         file.read_exact(&mut text).ok()?;
@@ -86,7 +92,7 @@ impl Cache {
         let path = self.path(key);
         let own =
             self.folder.join(format!(".{}-{}.tmp", blake3::Hash::from(key).to_hex(), std::process::id()));
-        let result = write_to(&own, made).and_then(|()| fs::rename(&own, &path));
+        let result = write_to(&own, key, made).and_then(|()| fs::rename(&own, &path));
         result.map_err(|e| {
             // What is left of it is of no use to anybody.
             let _ = fs::remove_file(&own);
@@ -107,7 +113,7 @@ fn read_metres(file: &mut impl Read, samples: usize, sum: &mut blake3::Hasher) -
     Some(metres)
 }
 
-fn write_to(path: &Path, made: &Made) -> io::Result<()> {
+fn write_to(path: &Path, key: Key, made: &Made) -> io::Result<()> {
     let (holes, strips, told) = (made.holes.clone(), made.strips.clone(), made.told.clone());
     let text = serde_json::to_vec(&Record { holes, strips, told })?;
     let record = u32::try_from(text.len()).ok().filter(|&n| n <= MAX_RECORD);
@@ -115,6 +121,7 @@ fn write_to(path: &Path, made: &Made) -> io::Result<()> {
         return Err(io::Error::other("the stage's record is too large to keep"));
     };
     let mut out = Summed { out: BufWriter::new(fs::File::create(path)?), sum: blake3::Hasher::new() };
+    out.sum.update(&key);
     out.put(MAGIC)?;
     for word in [made.field.size()[0], made.field.size()[1], made.field.spacing_256(), record] {
         out.put(&word.to_le_bytes())?;

@@ -112,7 +112,7 @@ impl Stages<'_> {
 
 /// An importer's advice in a recipe's words: its flags are fields here.
 fn in_fields(message: &str) -> String {
-    const WORDS: [(&str, &str); 19] = [
+    const WORDS: [(&str, &str); 22] = [
         ("--spacing METRES", "spacing_m"),
         ("--spacing", "spacing_m"),
         ("--size WxH", "size: (W, H)"),
@@ -128,7 +128,10 @@ fn in_fields(message: &str) -> String {
         ("--vertical-scale", "vertical_scale"),
         ("--south-up", "south_up"),
         ("--signed", "signed"),
-        ("--format", "format:"),
+        ("--format terrain-rgb", "format: terrainrgb"),
+        ("--format", "format"),
+        ("--nodata nan", "nodata: NaN"),
+        ("another --nodata", "another nodata"),
         ("--nodata", "nodata:"),
         ("--voids", "voids:"),
         ("--rgb", "rgb"),
@@ -138,6 +141,9 @@ fn in_fields(message: &str) -> String {
 }
 
 fn told(rows: &ImportedRows) -> Told {
-    let record = serde_json::from_str(&rows.origin().to_json()).unwrap_or_default();
+    let mut record: serde_json::Value = serde_json::from_str(&rows.origin().to_json()).unwrap_or_default();
+    if let Some(notes) = record.get_mut("notes").and_then(|n| n.as_array_mut()) {
+        notes.iter_mut().for_each(|n| *n = in_fields(n.as_str().unwrap_or_default()).into());
+    }
     Told { sources: vec![record], notes: Vec::new() }
 }

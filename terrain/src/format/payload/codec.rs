@@ -66,7 +66,7 @@ pub(super) fn decompress(
         .map_err(|e| FormatError::new(at, "compressed body", format!("{length} bytes of deflate"), e))?;
     check_used(&decoder.into_inner(), packed, at)?;
     if filtered.len() != length {
-        let found = format!("{} or more", filtered.len());
+        let found = if filtered.len() > length { "more".to_owned() } else { filtered.len().to_string() };
         return Err(FormatError::new(at, "compressed body", format!("{length} bytes"), found));
     }
     let mut body = filtered.clone();
