@@ -6,8 +6,9 @@ use crate::content::{PhysicalMaterial, Plane, PlaneKind};
 use crate::coord::{BlockPos, BlockSide, CellRect};
 use crate::height::VOID;
 use crate::kernel::normal;
-use crate::runtime::WithPlanes;
-use crate::store::{BlockSource, MemoryTerrain, PayloadFile, Raster, WriteOptions, write_payload};
+use crate::store::{
+    BlockSource, MemoryTerrain, PayloadFile, Raster, WithPlanes, WriteOptions, write_payload,
+};
 use glam::DVec3;
 use std::sync::Arc;
 
