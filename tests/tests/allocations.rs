@@ -12,7 +12,9 @@ use highground_game::publication::Arrivals;
 use highground_game::session::{Map, Session};
 use highground_game::walker::{self, WalkCommand, WalkerConfig};
 use highground_terrain::collide::cast::{Cast, Convex, cast, deepest};
-use highground_terrain::collide::{SharedGround, TerrainDispatcher, TerrainShape};
+use highground_terrain::collide::{
+    Faces, GroundRay, RayAnswer, SharedGround, Sight, TerrainDispatcher, TerrainShape,
+};
 use highground_terrain::compute::CpuCompute;
 use highground_terrain::config::Diagonal;
 use highground_terrain::coord::BlockSide;
@@ -20,12 +22,13 @@ use highground_terrain::kernel::weight_mip::Encoding;
 use highground_terrain::layers::WeightChain;
 use highground_terrain::parry::math::Pose;
 use highground_terrain::store::{BlockSource, MemoryTerrain};
-use highground_terrain::surface::{Coverage, Ground};
+use highground_terrain::surface::{Answer, Coverage, Ground};
 use highground_tests::counting_allocator::{CountingAllocator, counted, in_process};
 use parry3d_f64::query::details::ShapeCastOptions;
 use parry3d_f64::query::{ContactManifold, PersistentQueryDispatcher, QueryDispatcher};
 use parry3d_f64::shape::SharedShape;
 use rapier3d_f64::dynamics::RigidBodyHandle;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
@@ -80,6 +83,41 @@ fn point_queries_allocate_nothing() {
     assert_eq!((heights, count), (20_000, 0));
     let empty = Ground::empty(ground.config(), ground.side());
     assert_eq!(counted(|| (0..1000).for_each(|n| assert!(empty.point(place(n).0, 9.0).is_ok()))).1, 0);
+}
+
+#[test]
+fn spots_batches_and_all_hits_allocate_nothing() {
+    let _alone = alone();
+    let ground = hills().ground_all();
+    let points: Vec<[f64; 2]> = (0..4000).map(|n| [place(n).0, place(n).1]).collect();
+    let rays: Vec<GroundRay> = (0..2000)
+        .map(|n| {
+            let ((x, z), (to_x, to_z)) = (place(n), place(n * 7 + 1));
+            GroundRay::between(DVec3::new(x, 5.0, z), DVec3::new(to_x, 6.0, to_z)).unwrap()
+        })
+        .collect();
+    let mut heights = vec![Ok(Answer::Outside); points.len()];
+    let mut answers = vec![RayAnswer::Miss; rays.len()];
+    let (mut hits, mut steep) = (0, 0);
+    let ((), count) = counted(|| {
+        ground.heights(&points, &mut heights);
+        ground.first_hits(&rays, Faces::Both, &mut answers);
+        for ray in &rays {
+            ground.all_hits(ray, Faces::Both, |_| {
+                hits += 1;
+                ControlFlow::Continue(())
+            });
+            hits += u32::from(ground.sight(ray, Faces::Front) == Sight::Blocked);
+        }
+        for &[x, z] in &points {
+            let spot = ground.spot(x, z).unwrap().valid().expect("hills");
+            let values = (spot.layer(), spot.weight(1), spot.user(0), spot.material(), spot.water_depth());
+            std::hint::black_box(values);
+            steep += u32::from(spot.smooth_normal().y < 0.95);
+        }
+    });
+    assert!(hits > 4000 && steep > 100, "{hits} {steep}");
+    assert_eq!(count, 0);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::physics::Physics;
 use crate::publication::{Arrivals, Publication, PublicationError};
 use crate::state_hash::StateBytes;
 use crate::walker::{Obstacles, Push, WalkCommand, WalkerState};
+use highground_terrain::config::Placement;
 use highground_terrain::coord::CellPos;
 use highground_terrain::layers::WeightChain;
 use highground_terrain::runtime::{BlockData, read_with_retries};
@@ -53,6 +54,9 @@ pub enum SessionError {
         /// What the operating system says.
         reason: String,
     },
+    /// The terrain stands elsewhere than at its world's origin.
+    #[error("a session plays on a terrain at its world's origin, found one placed by {0:?}")]
+    Placed(Placement),
 }
 
 /// Counts over a session's life.
@@ -122,6 +126,10 @@ impl Session {
     /// When the configuration is out of range, or there are no threads to be had.
     pub fn new(map: Map, config: SessionConfig, runtime: RuntimeConfig) -> Result<Self, SessionError> {
         config.check()?;
+        let placement = map.source.config().placement;
+        if placement != Placement::default() {
+            return Err(SessionError::Placed(placement));
+        }
         let threads = |e: std::io::Error| SessionError::Threads {
             readers: runtime.reader_threads,
             physics: runtime.physics_threads,

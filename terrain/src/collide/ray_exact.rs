@@ -177,7 +177,7 @@ impl Exact {
         };
         let (mut enter, mut leave) = ([0i128, 1], [1i128, 1]);
         for [value, slope] in edges.map(|e| e.map(i128::from)) {
-            if slope == 0 && value < 0 || slope < 0 && value < 0 {
+            if slope <= 0 && value < 0 {
                 return None;
             }
             if slope > 0 && -value * enter[1] > enter[0] * slope {

@@ -295,9 +295,8 @@ impl Line {
         let origin = if self.swapped { [first.z, first.x] } else { [first.x, first.z] };
         // The same line, counted from the tile's corner and its base.
         let mut line = *self;
-        for axis in 0..2 {
-            line.start[axis] -= i64::from(origin[axis]) * self.exact.s;
-        }
+        line.start[0] -= i64::from(origin[0]) * self.exact.s;
+        line.start[1] -= i64::from(origin[1]) * self.exact.s;
         line.y -= f64::from(samples.base);
         let walk = TileWalk {
             line: &line,

@@ -5,8 +5,6 @@
 
 mod data;
 mod loader;
-mod planes;
 
 pub use data::{BlockData, DataStats};
 pub use loader::{Loaded, Loader, ReadBlock, read_with_retries};
-pub use planes::WithPlanes;

@@ -12,6 +12,7 @@ mod sidecar;
 mod temporary;
 mod verify;
 mod verify_v1;
+mod with_planes;
 mod write;
 
 pub use memory::MemoryTerrain;
@@ -26,6 +27,7 @@ pub use sidecar::{
 pub(crate) use temporary::Temporary;
 pub use temporary::write_file;
 pub use verify::{VerifyError, verify, verify_open, verify_with};
+pub use with_planes::WithPlanes;
 pub use write::{WriteError, WriteOptions, Written, write_payload, write_payload_with};
 
 use crate::config::TerrainConfig;

@@ -80,7 +80,7 @@ fn of_tile(tile: &Arc<Tile>) -> [i32; 2] {
 
 #[inline(always)]
 fn start(level: u32) -> usize {
-    (4 * PAGE * PAGE - (4 * PAGE * PAGE >> (2 * level))) / 3
+    (4 * PAGE * PAGE - ((4 * PAGE * PAGE) >> (2 * level))) / 3
 }
 
 #[cfg(test)]

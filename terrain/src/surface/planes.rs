@@ -38,18 +38,21 @@ impl PlaneChoice {
     }
 }
 
+/// A plane's kind and its values, X fastest.
+type Values = (PlaneKind, Arc<[u8]>);
+
 /// A block's planes, shared and never changed. Those that are 0 throughout have no values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockPlanes {
     loaded: PlaneChoice,
-    planes: Option<Arc<[(PlaneKind, Arc<[u8]>)]>>,
+    planes: Option<Arc<[Values]>>,
 }
 
 impl BlockPlanes {
     /// What a loader decoded: planes over the whole block, X fastest, of the kinds that `loaded` takes. Others are left
     /// out.
     pub fn new(loaded: PlaneChoice, planes: impl IntoIterator<Item = (PlaneKind, Vec<u8>)>) -> Self {
-        let mut kept: Vec<(PlaneKind, Arc<[u8]>)> = planes
+        let mut kept: Vec<Values> = planes
             .into_iter()
             .filter(|(kind, values)| loaded.takes(*kind) && values.iter().any(|&v| v != 0))
             .map(|(kind, values)| (kind, values.into()))
@@ -64,7 +67,7 @@ impl BlockPlanes {
     }
 
     /// The planes that are not 0 throughout, in the order of their kinds.
-    pub fn all(&self) -> &[(PlaneKind, Arc<[u8]>)] {
+    pub fn all(&self) -> &[Values] {
         self.planes.as_deref().unwrap_or(&[])
     }
 

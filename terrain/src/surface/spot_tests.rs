@@ -6,8 +6,9 @@ use crate::content::{PhysicalMaterial, Plane, PlaneKind};
 use crate::coord::{BlockPos, BlockSide, CellRect};
 use crate::height::VOID;
 use crate::kernel::normal;
-use crate::runtime::WithPlanes;
-use crate::store::{BlockSource, MemoryTerrain, PayloadFile, Raster, WriteOptions, write_payload};
+use crate::store::{
+    BlockSource, MemoryTerrain, PayloadFile, Raster, WithPlanes, WriteOptions, write_payload,
+};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -31,8 +32,8 @@ fn raster(diagonal: Diagonal) -> Raster {
     raster.catalogue.user_channels = vec!["a".into(), "b".into()];
     let [tw, th] = [2 * (W - 1), 2 * (H - 1)];
     // Grass gets what the others leave; every fifth texel has no weight at all.
-    let rock = |i: usize| if i % 5 == 0 { 0 } else { (i * 37 % 200) as u8 };
-    let grass = (0..tw * th).map(|i| if i % 5 == 0 { 0 } else { 255 - rock(i) }).collect();
+    let rock = |i: usize| if i.is_multiple_of(5) { 0 } else { (i * 37 % 200) as u8 };
+    let grass = (0..tw * th).map(|i| if i.is_multiple_of(5) { 0 } else { 255 - rock(i) }).collect();
     raster.set_plane(Plane { kind: PlaneKind::Weight(0), values: grass });
     raster.set_plane(Plane { kind: PlaneKind::Weight(1), values: (0..tw * th).map(rock).collect() });
     let cells = (W - 1) * (H - 1);
@@ -253,7 +254,7 @@ fn a_tile_takes_less_than_three_bytes_a_cell() {
         let terrain = MemoryTerrain::from_fn([n, n], side, |_| {}, |x, z| f64::from((x * 31 + z * 17) % 400));
         let ground = terrain.ground_all();
         let tile = ground.tile(BlockPos::new(1, 1)).unwrap();
-        let cells = f64::from(side.samples()).powi(2);
+        let cells = f64::from(side.samples() * side.samples());
         let bytes = tile.bytes() as f64 / cells;
         println!("{} samples a side: {bytes:.3} bytes a cell", side.samples());
         assert!(bytes < most, "{side:?}: {bytes}");

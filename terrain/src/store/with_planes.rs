@@ -3,10 +3,10 @@
 //! Runtime configuration: it changes which questions about paint, water and materials have an answer, never what the
 //! surface is. Sessions need none of them.
 
+use super::{BlockError, BlockSource};
 use crate::config::TerrainConfig;
 use crate::content::Catalogue;
 use crate::coord::{BlockPos, BlockSide};
-use crate::store::{BlockError, BlockSource};
 use crate::surface::{Block, PlaneChoice};
 use std::sync::Arc;
 
