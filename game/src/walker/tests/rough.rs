@@ -123,7 +123,7 @@ fn random_walks(ground: &Ground, seed: u64, jumps: bool) -> Walked {
         for tick in 0..3600 {
             let middle = DVec3::splat(side / 2.0) - state.position;
             let near_edge = middle.x.abs().max(middle.z.abs()) > side * 0.35;
-            if tick >= until || (near_edge && !home) {
+            if tick >= until || (near_edge && (!home || tick % 30 == 0)) {
                 home = near_edge;
                 until = tick + 60 + (random.next() % 180) as i32;
                 // Towards the middle when it nears the edge.
