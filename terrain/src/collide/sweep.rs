@@ -6,6 +6,7 @@
 use super::search::{self, box_distance, overlap_times, tri_box};
 use super::shape::subshape_id;
 use crate::surface::{Ground, Tri};
+use arrayvec::ArrayVec;
 use glam::DVec3;
 use parry3d_f64::bounding_volume::{Aabb, BoundingVolume};
 use parry3d_f64::math::Pose;
@@ -14,8 +15,11 @@ use parry3d_f64::query::sweep_toi::{Sweep, SweepToiOutput, SweepToiStatus, ToiPr
 use parry3d_f64::query::{
     DefaultQueryDispatcher, NonlinearRigidMotion, QueryDispatcher, ShapeCastHit, ShapeCastStatus, Unsupported,
 };
-use parry3d_f64::shape::{Shape, Triangle, TypedShape};
+use parry3d_f64::shape::{Shape, SupportMap, Triangle, TypedShape};
 use std::ops::ControlFlow;
+
+/// Two circles of sixteen corners.
+type Cloud = ArrayVec<DVec3, 32>;
 
 /// How far (m) from the surface continuous detection stops a body: the engine's own default.
 pub(super) const SLOP: f64 = 0.005;
@@ -225,7 +229,7 @@ pub(super) fn sweep_of(
 
 /// Cylinders and cones as clouds of points: their circles as sixteen-gons, at most 2 % of the radius inside. Other convex
 /// shapes, of the user's own, as the corners where their support reaches furthest along 26 directions.
-fn rings(shape: &dyn Shape) -> Option<(Vec<DVec3>, f64)> {
+fn rings(shape: &dyn Shape) -> Option<(Cloud, f64)> {
     let (radius, half_height, cone, border) = match shape.as_typed_shape() {
         TypedShape::Cylinder(c) => (c.radius, c.half_height, false, 0.0),
         TypedShape::Cone(c) => (c.radius, c.half_height, true, 0.0),
@@ -238,7 +242,7 @@ fn rings(shape: &dyn Shape) -> Option<(Vec<DVec3>, f64)> {
     // Cosines of 0, 22.5, 45, 67.5 and 90 degrees.
     const COS: [f64; 5] =
         [1.0, 0.923_879_532_511_286_7, std::f64::consts::FRAC_1_SQRT_2, 0.382_683_432_365_089_8, 0.0];
-    let mut points = Vec::with_capacity(32);
+    let mut points = Cloud::new();
     for i in 0..4 {
         let (c, s) = (COS[i] * radius, COS[4 - i] * radius);
         for (x, z) in [(c, s), (-s, c), (-c, -s), (s, -c)] {
@@ -254,7 +258,7 @@ fn rings(shape: &dyn Shape) -> Option<(Vec<DVec3>, f64)> {
     Some((points, border))
 }
 
-fn supports(map: &dyn parry3d_f64::shape::SupportMap) -> Vec<DVec3> {
+fn supports(map: &dyn SupportMap) -> Cloud {
     let step = |i: i32| f64::from(i - 1);
     (0..27)
         .map(|i| DVec3::new(step(i % 3), step(i / 3 % 3), step(i / 9)))
