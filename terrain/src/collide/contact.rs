@@ -324,10 +324,12 @@ impl Body<'_> {
                 _ => None,
             }
         };
-        // Between two flat shapes the search can lose its way; from elsewhere it finds it.
-        let again =
-            || self.flat.then(|| found(DVec3::Y).or_else(|| found(tri.normal().cross(start)))).flatten();
-        found(start).or_else(again)
+        if !self.flat {
+            return found(start);
+        }
+        // Between two flat shapes the search can lose its way or stop short: the best of three starts.
+        let starts = [start, DVec3::Y, tri.normal().cross(start)];
+        starts.into_iter().filter_map(found).min_by(|a, b| a.dist.abs().total_cmp(&b.dist.abs()))
     }
 
     /// The contact with an edge or vertex, if the witness lies on one whose surroundings admit its normal.
