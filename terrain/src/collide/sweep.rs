@@ -115,29 +115,25 @@ impl Moving<'_> {
         }
         let resting = Sweep::constant(&Pose::IDENTITY, DVec3::ZERO);
         let target = ToiProxy::from_array(tri.vertices, 0.0);
-        let stops = |hit: &SweepToiOutput| {
-            hit.status != SweepToiStatus::Separated && (two_sided || hit.fraction > 0.0)
-        };
-        let hit = sweep_time_of_impact(&target, &resting, &self.proxy, sweep, limit, SLOP);
-        if stops(&hit) || two_sided || hit.status == SweepToiStatus::Separated {
-            return stops(&hit).then_some(hit);
+        let mut hit = sweep_time_of_impact(&target, &resting, &self.proxy, sweep, limit, SLOP);
+        if two_sided {
+            return (hit.status != SweepToiStatus::Separated).then_some(hit);
         }
-        // Touching already: its core must still not pass, and if that touches too, its centre.
-        let core = ToiProxy::point(self.centroid, self.core + SLOP);
-        let hit = sweep_time_of_impact(&target, &resting, &core, sweep, limit, SLOP);
-        if stops(&hit) || hit.status == SweepToiStatus::Separated {
-            return stops(&hit).then_some(hit);
+        if hit.status != SweepToiStatus::Separated && hit.fraction == 0.0 {
+            // Touching already: its core must still not pass.
+            let core = ToiProxy::point(self.centroid, self.core + SLOP);
+            hit = sweep_time_of_impact(&target, &resting, &core, sweep, limit, SLOP);
         }
-        let fraction = NEARLY * self.passes(tri, before, after)?;
-        let point = self.way[0].lerp(self.way[1], fraction);
+        let stops = hit.status != SweepToiStatus::Separated && hit.fraction > 0.0;
+        let hit = stops.then_some(hit);
+        // And if that touches too, or the search has missed the triangle, its centre must not.
+        let passes = self.passes(tri, before, after).filter(|&f| hit.is_none_or(|h| f < h.fraction));
+        let Some(passes) = passes else { return hit };
         // The engine takes no fraction of 0, which is what a centre on the surface would have.
-        let fraction = fraction.max(f64::EPSILON);
-        (fraction < limit).then_some(SweepToiOutput {
-            status: SweepToiStatus::Hit,
-            fraction,
-            point,
-            normal: n,
-        })
+        let fraction = (NEARLY * passes).max(f64::EPSILON);
+        let point = self.way[0].lerp(self.way[1], fraction);
+        let stop = SweepToiOutput { status: SweepToiStatus::Hit, fraction, point, normal: n };
+        (fraction < limit).then_some(stop)
     }
 
     /// Where on its way the centre passes a triangle from above.
