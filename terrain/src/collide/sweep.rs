@@ -58,7 +58,7 @@ pub(super) fn cast_linear(
             return ControlFlow::Continue(open);
         }
         let options = ShapeCastOptions { max_time_of_impact: limit, ..options };
-        match DefaultQueryDispatcher.cast_shapes(pose, velocity, &parry_triangle(tri), shape, options) {
+        match cast_triangle(pose, velocity, tri, shape, options) {
             Ok(Some(mut hit)) if best.is_none_or(|b| hit.time_of_impact < b.time_of_impact) => {
                 hit.subshape1 = subshape_id(ground, tri.cell, tri.triangle);
                 best = Some(hit);
@@ -72,6 +72,33 @@ pub(super) fn cast_linear(
         ControlFlow::Continue(best.map_or(f64::INFINITY, |b| b.time_of_impact))
     });
     if failed.is_some() { Err(Unsupported) } else { Ok(best) }
+}
+
+/// The engine's cast against one triangle. Between flat shapes that almost touch it may say that they do: then it is asked
+/// again from halfway there.
+fn cast_triangle(
+    pose: &Pose,
+    velocity: DVec3,
+    tri: &Tri,
+    shape: &dyn Shape,
+    options: ShapeCastOptions,
+) -> Result<Option<ShapeCastHit>, Unsupported> {
+    let (d, triangle) = (DefaultQueryDispatcher, parry_triangle(tri));
+    let hit = d.cast_shapes(pose, velocity, &triangle, shape, options)?;
+    let flat = shape.ccd_thickness() == 0.0;
+    if !flat || hit.is_none_or(|h| h.time_of_impact > 0.0) {
+        return Ok(hit);
+    }
+    let apart = d.distance(pose, &triangle, shape)?.distance - options.target_distance;
+    let later = 0.5 * apart / velocity.length();
+    if apart < 1e-6 || !later.is_finite() || later >= options.max_time_of_impact {
+        return Ok(hit);
+    }
+    let moved = Pose::from_parts(pose.translation + velocity * later, pose.rotation);
+    let max_time_of_impact = options.max_time_of_impact - later;
+    let options = ShapeCastOptions { max_time_of_impact, ..options };
+    let hit = d.cast_shapes(&moved, velocity, &triangle, shape, options)?;
+    Ok(hit.map(|h| ShapeCastHit { time_of_impact: h.time_of_impact + later, ..h }))
 }
 
 /// Whether a moving box, grown by a micrometre, meets a triangle's box before `limit`.
