@@ -18,7 +18,7 @@ fn publication(terrain: MemoryTerrain) -> Publication {
 /// One whole tick with windows around (x, z).
 fn tick(p: &mut Publication, number: u64, x: f64, z: f64) {
     p.begin(number, Arrivals::WhenDue, &mut Vec::new()).expect("a tick");
-    let f = Footprint::around(x, z, 10.0);
+    let f = Footprint::around(x, z, 20.0);
     p.update_windows(number, std::iter::once((f, f.grown(5.0))));
     p.finish(number);
 }

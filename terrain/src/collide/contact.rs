@@ -122,7 +122,8 @@ fn body_patches(
     out: &mut Vec<Patch>,
 ) {
     let center = pose * shape.compute_local_bounding_sphere().center;
-    let body = Body { core, radius, pose, center, prediction, touched };
+    let flat = shape.ccd_thickness() == 0.0;
+    let body = Body { core, radius, pose, center, prediction, touched, flat };
     search::each_in(ground, &shape.compute_aabb(pose).loosened(prediction), |tile, tri| {
         body.patch(tile, tri, out);
         ControlFlow::Continue(())
@@ -234,6 +235,8 @@ struct Body<'a> {
     center: DVec3,
     prediction: f64,
     touched: bool,
+    /// Without thickness: a triangle or a segment.
+    flat: bool,
 }
 
 /// The closest (or least deep) points of a triangle and a body's core.
@@ -305,20 +308,28 @@ impl Body<'_> {
         let triangle = shape::Triangle::new(a, b, c);
         let middle = (a + b + c) / 3.0;
         let start = (self.center - middle).normalize_or(DVec3::Y);
-        let found = contact_support_map_support_map_with_params(
-            self.pose,
-            &triangle,
-            self.core,
-            self.prediction + self.radius,
-            &mut VoronoiSimplex::new(),
-            Some(start),
-        );
-        match found {
-            GJKResult::ClosestPoints(ground, core, normal) if normal.is_finite() => {
-                Some(Witness { ground, core, normal, dist: (core - ground).dot(normal) - self.radius })
+        let found = |start: DVec3| {
+            let found = contact_support_map_support_map_with_params(
+                self.pose,
+                &triangle,
+                self.core,
+                self.prediction + self.radius,
+                &mut VoronoiSimplex::new(),
+                Some(start),
+            );
+            match found {
+                GJKResult::ClosestPoints(ground, core, normal) if normal.is_finite() => {
+                    Some(Witness { ground, core, normal, dist: (core - ground).dot(normal) - self.radius })
+                }
+                _ => None,
             }
-            _ => None,
+        };
+        if !self.flat {
+            return found(start);
         }
+        // Between two flat shapes the search can lose its way or stop short: the best of three starts.
+        let starts = [start, DVec3::Y, tri.normal().cross(start)];
+        starts.into_iter().filter_map(found).min_by(|a, b| a.dist.abs().total_cmp(&b.dist.abs()))
     }
 
     /// The contact with an edge or vertex, if the witness lies on one whose surroundings admit its normal.

@@ -117,7 +117,16 @@ pub(super) fn closest_points(
     limit: Real,
 ) -> Result<ClosestPoints, Unsupported> {
     let Some(space) = part.as_halfspace() else {
-        return DefaultQueryDispatcher.closest_points(pose, &parry_triangle(tri), part, limit);
+        // The search may stop short of the closest points from one side and not from the other.
+        let triangle = parry_triangle(tri);
+        let one = DefaultQueryDispatcher.closest_points(pose, &triangle, part, limit)?;
+        let other = DefaultQueryDispatcher.closest_points(&pose.inverse(), part, &triangle, limit)?.flipped();
+        let apart = |points: &ClosestPoints| match points {
+            ClosestPoints::WithinMargin(p, q) => p.distance(pose * *q),
+            ClosestPoints::Intersecting => 0.0,
+            ClosestPoints::Disjoint => Real::INFINITY,
+        };
+        return Ok(if apart(&other) < apart(&one) { other } else { one });
     };
     Ok(match half_space::deepest(ground, pose, space) {
         Some(d) if d.height <= 0.0 => ClosestPoints::Intersecting,

@@ -6,6 +6,7 @@
 use super::search::{self, box_distance, overlap_times, tri_box};
 use super::shape::subshape_id;
 use crate::surface::{Ground, Tri};
+use arrayvec::ArrayVec;
 use glam::DVec3;
 use parry3d_f64::bounding_volume::{Aabb, BoundingVolume};
 use parry3d_f64::math::Pose;
@@ -14,8 +15,11 @@ use parry3d_f64::query::sweep_toi::{Sweep, SweepToiOutput, SweepToiStatus, ToiPr
 use parry3d_f64::query::{
     DefaultQueryDispatcher, NonlinearRigidMotion, QueryDispatcher, ShapeCastHit, ShapeCastStatus, Unsupported,
 };
-use parry3d_f64::shape::{Shape, Triangle, TypedShape};
+use parry3d_f64::shape::{Shape, SupportMap, Triangle, TypedShape};
 use std::ops::ControlFlow;
+
+/// Two circles of sixteen corners.
+type Cloud = ArrayVec<DVec3, 32>;
 
 /// How far (m) from the surface continuous detection stops a body: the engine's own default.
 pub(super) const SLOP: f64 = 0.005;
@@ -54,7 +58,7 @@ pub(super) fn cast_linear(
             return ControlFlow::Continue(open);
         }
         let options = ShapeCastOptions { max_time_of_impact: limit, ..options };
-        match DefaultQueryDispatcher.cast_shapes(pose, velocity, &parry_triangle(tri), shape, options) {
+        match cast_triangle(pose, velocity, tri, shape, options) {
             Ok(Some(mut hit)) if best.is_none_or(|b| hit.time_of_impact < b.time_of_impact) => {
                 hit.subshape1 = subshape_id(ground, tri.cell, tri.triangle);
                 best = Some(hit);
@@ -68,6 +72,33 @@ pub(super) fn cast_linear(
         ControlFlow::Continue(best.map_or(f64::INFINITY, |b| b.time_of_impact))
     });
     if failed.is_some() { Err(Unsupported) } else { Ok(best) }
+}
+
+/// The engine's cast against one triangle. Between flat shapes that almost touch it may say that they do: then it is asked
+/// again from halfway there.
+fn cast_triangle(
+    pose: &Pose,
+    velocity: DVec3,
+    tri: &Tri,
+    shape: &dyn Shape,
+    options: ShapeCastOptions,
+) -> Result<Option<ShapeCastHit>, Unsupported> {
+    let (d, triangle) = (DefaultQueryDispatcher, parry_triangle(tri));
+    let hit = d.cast_shapes(pose, velocity, &triangle, shape, options)?;
+    let flat = shape.ccd_thickness() == 0.0;
+    if !flat || hit.is_none_or(|h| h.time_of_impact > 0.0) {
+        return Ok(hit);
+    }
+    let apart = d.distance(pose, &triangle, shape)?.distance - options.target_distance;
+    let later = 0.5 * apart / velocity.length();
+    if apart < 1e-6 || !later.is_finite() || later >= options.max_time_of_impact {
+        return Ok(hit);
+    }
+    let moved = Pose::from_parts(pose.translation + velocity * later, pose.rotation);
+    let max_time_of_impact = options.max_time_of_impact - later;
+    let options = ShapeCastOptions { max_time_of_impact, ..options };
+    let hit = d.cast_shapes(&moved, velocity, &triangle, shape, options)?;
+    Ok(hit.map(|h| ShapeCastHit { time_of_impact: h.time_of_impact + later, ..h }))
 }
 
 /// Whether a moving box, grown by a micrometre, meets a triangle's box before `limit`.
@@ -111,29 +142,25 @@ impl Moving<'_> {
         }
         let resting = Sweep::constant(&Pose::IDENTITY, DVec3::ZERO);
         let target = ToiProxy::from_array(tri.vertices, 0.0);
-        let stops = |hit: &SweepToiOutput| {
-            hit.status != SweepToiStatus::Separated && (two_sided || hit.fraction > 0.0)
-        };
-        let hit = sweep_time_of_impact(&target, &resting, &self.proxy, sweep, limit, SLOP);
-        if stops(&hit) || two_sided || hit.status == SweepToiStatus::Separated {
-            return stops(&hit).then_some(hit);
+        let mut hit = sweep_time_of_impact(&target, &resting, &self.proxy, sweep, limit, SLOP);
+        if two_sided {
+            return (hit.status != SweepToiStatus::Separated).then_some(hit);
         }
-        // Touching already: its core must still not pass, and if that touches too, its centre.
-        let core = ToiProxy::point(self.centroid, self.core + SLOP);
-        let hit = sweep_time_of_impact(&target, &resting, &core, sweep, limit, SLOP);
-        if stops(&hit) || hit.status == SweepToiStatus::Separated {
-            return stops(&hit).then_some(hit);
+        if hit.status != SweepToiStatus::Separated && hit.fraction == 0.0 {
+            // Touching already: its core must still not pass.
+            let core = ToiProxy::point(self.centroid, self.core + SLOP);
+            hit = sweep_time_of_impact(&target, &resting, &core, sweep, limit, SLOP);
         }
-        let fraction = NEARLY * self.passes(tri, before, after)?;
-        let point = self.way[0].lerp(self.way[1], fraction);
+        let stops = hit.status != SweepToiStatus::Separated && hit.fraction > 0.0;
+        let hit = stops.then_some(hit);
+        // And if that touches too, or the search has missed the triangle, its centre must not.
+        let passes = self.passes(tri, before, after).filter(|&f| hit.is_none_or(|h| f < h.fraction));
+        let Some(passes) = passes else { return hit };
         // The engine takes no fraction of 0, which is what a centre on the surface would have.
-        let fraction = fraction.max(f64::EPSILON);
-        (fraction < limit).then_some(SweepToiOutput {
-            status: SweepToiStatus::Hit,
-            fraction,
-            point,
-            normal: n,
-        })
+        let fraction = (NEARLY * passes).max(f64::EPSILON);
+        let point = self.way[0].lerp(self.way[1], fraction);
+        let stop = SweepToiOutput { status: SweepToiStatus::Hit, fraction, point, normal: n };
+        (fraction < limit).then_some(stop)
     }
 
     /// Where on its way the centre passes a triangle from above.
@@ -225,7 +252,7 @@ pub(super) fn sweep_of(
 
 /// Cylinders and cones as clouds of points: their circles as sixteen-gons, at most 2 % of the radius inside. Other convex
 /// shapes, of the user's own, as the corners where their support reaches furthest along 26 directions.
-fn rings(shape: &dyn Shape) -> Option<(Vec<DVec3>, f64)> {
+fn rings(shape: &dyn Shape) -> Option<(Cloud, f64)> {
     let (radius, half_height, cone, border) = match shape.as_typed_shape() {
         TypedShape::Cylinder(c) => (c.radius, c.half_height, false, 0.0),
         TypedShape::Cone(c) => (c.radius, c.half_height, true, 0.0),
@@ -238,7 +265,7 @@ fn rings(shape: &dyn Shape) -> Option<(Vec<DVec3>, f64)> {
     // Cosines of 0, 22.5, 45, 67.5 and 90 degrees.
     const COS: [f64; 5] =
         [1.0, 0.923_879_532_511_286_7, std::f64::consts::FRAC_1_SQRT_2, 0.382_683_432_365_089_8, 0.0];
-    let mut points = Vec::with_capacity(32);
+    let mut points = Cloud::new();
     for i in 0..4 {
         let (c, s) = (COS[i] * radius, COS[4 - i] * radius);
         for (x, z) in [(c, s), (-s, c), (-c, -s), (s, -c)] {
@@ -254,7 +281,7 @@ fn rings(shape: &dyn Shape) -> Option<(Vec<DVec3>, f64)> {
     Some((points, border))
 }
 
-fn supports(map: &dyn parry3d_f64::shape::SupportMap) -> Vec<DVec3> {
+fn supports(map: &dyn SupportMap) -> Cloud {
     let step = |i: i32| f64::from(i - 1);
     (0..27)
         .map(|i| DVec3::new(step(i % 3), step(i / 3 % 3), step(i / 9)))
