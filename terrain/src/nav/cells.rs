@@ -33,7 +33,8 @@ impl Limits {
         Self {
             settled: budget.max_settled,
             sectors: budget.max_sectors as usize,
-            cost: u64::from(region.least) << (2 * UNKNOWN_BITS),
+            // A step counts at most twice its least cost as unknown.
+            cost: u64::from(region.least) << (2 * UNKNOWN_BITS - 1),
         }
     }
 }
@@ -109,7 +110,15 @@ fn expand(
         let next_pos = SectorPos::of(next);
         let (next_view, next_page): (View, usize) =
             if next_pos == pos { (view, page) } else { (region.view(next_pos), pages.page(next_pos)) };
-        let reached = cost + (price + next_view.price(local(next), region.least)) * step_cost(way);
+        let mut both = price + next_view.price(local(next), region.least);
+        if region.unknown && dx != 0 && dz != 0 {
+            // A diagonal leads between two more cells, which may be unknown too.
+            for beside in [CellPos::new(next.x, cell.z), CellPos::new(cell.x, next.z)] {
+                let beside_view = if inside { view } else { region.view(SectorPos::of(beside)) };
+                both += beside_view.is_unknown(local(beside));
+            }
+        }
+        let reached = cost + both * step_cost(way);
         if reached >= most {
             too_dear = true;
             continue;

@@ -142,7 +142,14 @@ impl Flood {
                 ways &= ways - 1;
                 let (dx, dz) = WAYS[way];
                 let next = (at as i32 + dz * SIDE as i32 + dx) as usize;
-                let reached = cost + (price + view.price(next, least)) * step_cost(way);
+                let mut both = price + view.price(next, least);
+                if dx != 0 && dz != 0 {
+                    // A diagonal leads between two more cells, which may be unknown too.
+                    let beside = (at as i32 + dx) as usize;
+                    both +=
+                        view.is_unknown(beside) + view.is_unknown((at as i32 + dz * SIDE as i32) as usize);
+                }
+                let reached = cost + both * step_cost(way);
                 if reached < self.distance[next] {
                     self.distance[next] = reached;
                     self.open.push(Reverse((reached, next as u16)));
@@ -156,7 +163,8 @@ impl Flood {
 pub(super) fn absent_distance(a: usize, b: usize, least: u8) -> u64 {
     let dx = (a % SIDE).abs_diff(b % SIDE) as u64;
     let dz = (a / SIDE).abs_diff(b / SIDE) as u64;
-    octile(dx, dz) * 2 * View::Absent { columns: 0, rows: 0 }.price(0, least)
+    // With the cells beside diagonals.
+    octile(dx, dz) * 2 * View::Absent { columns: 0, rows: 0 }.price(0, least) + 2 * DIAGONAL * dx.min(dz)
 }
 
 /// The cost of a way over even ground, for each unit of price.

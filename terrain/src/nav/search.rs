@@ -24,8 +24,8 @@ pub enum Method {
 /// What unknown cells mean to a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Unknown {
-    /// They may hold a path: where the best way goes over unknown cells, counted at the least weight there can be, the
-    /// answer is Pending. Among ways at one cost the known one is best.
+    /// They may hold a path: where the best way goes over unknown cells, or diagonally between them, all counted at the
+    /// least weight there can be, the answer is Pending. Among ways at one cost the known one is best.
     #[default]
     Ask,
     /// They are not walked on: a path over known cells is given though unknown ones might hold a cheaper one. Only
@@ -80,7 +80,7 @@ pub enum Answer {
     NoPath,
     /// Unknown cells decide, as [`Unknown`] says.
     Pending,
-    /// The budget did not suffice, or the way costs 2²⁸ times the least weight or more.
+    /// The budget did not suffice, or the way costs 2²⁷ times the least weight or more.
     Exhausted {
         /// Cells and doors settled.
         settled: u32,

@@ -139,4 +139,14 @@ impl View<'_> {
             _ => u64::from(least) << UNKNOWN_BITS | 1,
         }
     }
+
+    /// 1 for an open cell that is unknown, else 0.
+    #[inline]
+    pub(super) fn is_unknown(self, local: usize) -> u64 {
+        match self {
+            View::Shut | View::Known { unknown: false, .. } => 0,
+            View::Absent { .. } => 1,
+            View::Known { sector, .. } => u64::from(bit(&sector.unknown, local)),
+        }
+    }
 }

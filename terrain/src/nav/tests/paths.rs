@@ -55,7 +55,11 @@ fn dijkstra(field: &Field, from: CellPos) -> impl Fn(CellPos) -> Option<(u64, u6
                     continue;
                 }
                 let factor = if dx != 0 && dz != 0 { 17 } else { 12 };
-                let cost = (cost.0 + (own.0 + other.0) * factor, cost.1 + (own.1 + other.1) * factor);
+                // Of a diagonal also what it leads between.
+                let unknown = |c: (i32, i32)| field.get(c).map_or(0, |f| f.1);
+                let beside = if factor == 17 { corners.into_iter().map(unknown).sum::<u64>() } else { 0 };
+                let steps = own.1 + other.1 + beside;
+                let cost = (cost.0 + (own.0 + other.0) * factor, cost.1 + steps * factor);
                 heap.push(Reverse((cost, next)));
             }
         }
@@ -116,6 +120,10 @@ fn world(r: &mut Random, samples: [u32; 2], turn: u64) -> (Ground, Arc<NavRules>
     let mut raster = terrain.raster().clone();
     let paint = r.next();
     let [w, h] = raster.config.cells();
+    if turn % 3 == 2 {
+        // Two parts without a way between them.
+        (0..h).for_each(|z| raster.mask[(z * w + w / 2) as usize] = 0);
+    }
     let texels: Vec<_> = (0..w * h)
         .map(|i| {
             let id1 = (noise(paint, i % w, i / w, 13) * 3.0) as u8;
@@ -250,7 +258,7 @@ fn unknown_ground_is_pending_where_it_could_hold_the_best_way() {
         }
     }
     println!("{seen:?}");
-    for key in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)] {
+    for key in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         assert!(seen.get(&key).is_some_and(|&n| n >= 5), "{key:?}: {seen:?}");
     }
 }
