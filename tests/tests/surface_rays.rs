@@ -402,7 +402,7 @@ fn through(random: &mut Random, truth: &Truth, x: i64, z: i64) -> ([i64; 3], [i6
         1 => ([x, y - random.within(1, 1 << 22), z], [x, y + random.within(0, 1 << 22), z]),
         2 | 3 => {
             let (dx, dz, dy) = (far(random, 6 * S), far(random, 6 * S), random.within(1, 1 << 22));
-            let up = if random.next() % 2 == 0 { 1 } else { -1 };
+            let up = if random.next().is_multiple_of(2) { 1 } else { -1 };
             ([x + dx, y + up * dy, z + dz], [x - dx, y - up * dy, z - dz])
         }
         _ => {
@@ -452,7 +452,7 @@ fn rays_over_ordinary_ground_seams_and_visible_triangles_hit_what_exact_arithmet
                         let line = 32 * S * random.within(0, 4);
                         let step = [1, S / 4, S][random.next() as usize % 3];
                         let along = random.within(0, SIZE[1] * S / step) * step;
-                        if random.next() % 2 == 0 { [line, along] } else { [along, line] }
+                        if random.next().is_multiple_of(2) { [line, along] } else { [along, line] }
                     }
                     _ => {
                         let [x, z] = cell_where(&mut random, &truth, |shown| shown[0] != shown[1]);
@@ -502,7 +502,7 @@ fn rays_outside_through_holes_and_through_invisible_halves_miss() {
                 let [dx, dz] = [0, 1].map(|_| random.within(-lean, lean));
                 let (high, low) = (random.within(60, 90) << 16, -random.within(20, 50) << 16);
                 let (a, b) = ([x + dx, high, z + dz], [x - dx, low, z - dz]);
-                let (a, b) = if random.next() % 2 == 0 { (a, b) } else { (b, a) };
+                let (a, b) = if random.next().is_multiple_of(2) { (a, b) } else { (b, a) };
                 count.check(&truth, a, b);
             }
         }
@@ -525,7 +525,7 @@ fn half_cells_are_hit_on_one_side_of_the_diagonal_and_missed_on_the_other() {
             // As near to the diagonal as can be, or anywhere.
             let p = inside(&mut random, &truth, x, z, there);
             let q = inside(&mut random, &truth, x, z, 1 - there);
-            let close = random.next() % 2 == 0;
+            let close = random.next().is_multiple_of(2);
             let f = random.within(1, S - 1);
             let on = |d: i64| {
                 if (truth.anti)(x, z) { [x * S + f, z * S + S - f + d] } else { [x * S + f, z * S + f + d] }
@@ -535,7 +535,7 @@ fn half_cells_are_hit_on_one_side_of_the_diagonal_and_missed_on_the_other() {
                 let p = on(if triangle == 0 { -1 } else { 1 });
                 (p[1] > z * S && p[1] < (z + 1) * S).then_some(p)
             };
-            let up = random.next() % 2 == 0;
+            let up = random.next().is_multiple_of(2);
             for (p, hits) in [
                 (near(there).filter(|_| close).unwrap_or(p), true),
                 (near(1 - there).filter(|_| close).unwrap_or(q), false),
@@ -587,7 +587,9 @@ fn digest(answers: &[RayAnswer]) -> String {
         match answer {
             RayAnswer::Hit(h) => {
                 let floats = [h.t, h.point.x, h.point.y, h.point.z, h.normal.x, h.normal.y, h.normal.z];
-                floats.iter().for_each(|v| drop(hasher.update(&v.to_bits().to_le_bytes())));
+                floats.iter().for_each(|v| {
+                    hasher.update(&v.to_bits().to_le_bytes());
+                });
                 hasher.update(&[u8::from(h.front), h.triangle.index()]);
                 hasher.update(&h.cell.x.to_le_bytes()).update(&h.cell.z.to_le_bytes());
             }
