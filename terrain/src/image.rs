@@ -104,10 +104,11 @@ fn decode(
         decoder.set_transformations(Transformations::EXPAND);
     }
     let form = form(decoder.read_header_info().map_err(damaged)?);
-    let raw = u64::from(form.size[0]) * u64::from(form.size[1]) * u64::from(form.channels)
-        / (8 / u64::from(form.bits.min(8)))
-        * u64::from(form.bits.div_ceil(8));
-    if raw > bytes.saturating_mul(MAX_DEFLATE_RATIO) {
+    // Sides up to 2³² − 1 are what a header may claim.
+    let raw = u128::from(form.size[0]) * u128::from(form.size[1]) * u128::from(form.channels)
+        / (8 / u128::from(form.bits.min(8)))
+        * u128::from(form.bits.div_ceil(8));
+    if raw > u128::from(bytes.saturating_mul(MAX_DEFLATE_RATIO)) {
         return Err(wrong(format!(
             "expected an image that its file can hold, found {form} claimed by a file of {bytes} bytes"
         )));
