@@ -8,10 +8,11 @@ use highground_game::publication::Arrivals;
 use highground_game::replay::{Header, Recording, TerrainName, verify};
 use highground_game::session::{Map, Session};
 use highground_game::walker::WalkCommand;
-use highground_terrain::config::Diagonal;
+use highground_terrain::config::{Diagonal, TerrainConfig};
+use highground_terrain::content::{Plane, PlaneKind, Water};
 use highground_terrain::coord::{BlockPos, BlockSide};
 use highground_terrain::state::PublicationState;
-use highground_terrain::store::{BlockSource, MemoryTerrain};
+use highground_terrain::store::{BlockSource, MemoryTerrain, Raster};
 use highground_tests::slow_store::{Fault, SlowStore};
 use std::sync::Arc;
 
@@ -610,4 +611,26 @@ fn a_player_arrives_on_the_only_ground_there_is() {
         }
         assert!(session.characters().all(|c| !c.arriving && !c.held), "{spacing_256}/256 m, {island:?}");
     }
+}
+
+#[test]
+fn a_player_over_deep_water_swims_and_one_over_dry_ground_stands() {
+    let config = TerrainConfig::new([97, 97], 256);
+    let mut raster = Raster::from_heights(config, vec![0; 97 * 97]);
+    raster.catalogue.water = Some(Water { max_depth_m: 3.0 });
+    // Three metres deep in the western half.
+    let depth = |i: usize| if i % 97 < 48 { 3 * 128u32 } else { 0 };
+    let values = (0..97 * 97).flat_map(|i| depth(i).to_le_bytes()).collect();
+    raster.set_plane(Plane { kind: PlaneKind::WaterDepth, values });
+    let source = MemoryTerrain::new(raster, BlockSide::S32).shared();
+    let mut session = Session::new(map(source), SessionConfig::default(), runtime()).unwrap();
+    let join = |key: &str, x: f64| Input::Join { key: key.into(), x, z: 40.0 };
+    let joins = [join("wet", 20.0), join("dry", 80.0)];
+    for tick in 0..240 {
+        session.step(if tick == 0 { &joins } else { &[] }, Arrivals::WhenDue).unwrap();
+    }
+    let state = |key: &str| session.character_view(NetId::of_key(key)).unwrap().state;
+    let (wet, dry) = (state("wet"), state("dry"));
+    assert!(wet.swimming && !wet.grounded && wet.position.y > 1.5, "{wet:?}");
+    assert!(!dry.swimming && dry.grounded, "{dry:?}");
 }

@@ -20,8 +20,8 @@ use highground_terrain::config::Placement;
 use highground_terrain::coord::CellPos;
 use highground_terrain::layers::WeightChain;
 use highground_terrain::runtime::{BlockData, read_with_retries};
-use highground_terrain::store::BlockSource;
-use highground_terrain::surface::Ground;
+use highground_terrain::store::{BlockSource, WithPlanes};
+use highground_terrain::surface::{Ground, PlaneChoice};
 use std::sync::Arc;
 
 /// What a session plays on.
@@ -33,6 +33,17 @@ pub struct Map {
     pub weights: Option<Arc<WeightChain>>,
     /// Layer names in id order.
     pub layers: Vec<String>,
+}
+
+impl Map {
+    /// Walkers swim: where a terrain has water, its blocks carry it.
+    fn with_water(self) -> Self {
+        if self.source.catalogue().water.is_none() {
+            return self;
+        }
+        let planes = PlaneChoice { water: true, ..PlaneChoice::NONE };
+        Self { source: Arc::new(WithPlanes::new(self.source, planes)), ..self }
+    }
 }
 
 /// Why a session cannot start or go on.
@@ -126,6 +137,7 @@ impl Session {
     /// When the configuration is out of range, or there are no threads to be had.
     pub fn new(map: Map, config: SessionConfig, runtime: RuntimeConfig) -> Result<Self, SessionError> {
         config.check()?;
+        let map = map.with_water();
         let placement = map.source.config().placement;
         if placement != Placement::default() {
             return Err(SessionError::Placed(placement));

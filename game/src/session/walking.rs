@@ -29,6 +29,12 @@ pub(super) struct Move {
     step: Option<WalkStep>,
 }
 
+/// Metres of water above the ground under a walker; none where it is dry or nothing is known of water.
+fn water_over(ground: &Ground, state: &WalkerState) -> f64 {
+    let answer = ground.spot(state.position.x, state.position.z).ok();
+    answer.and_then(|a| a.valid()).and_then(|spot| spot.water_depth().known()).unwrap_or(0.0)
+}
+
 pub(super) fn walk(session: &mut Session) {
     gather_obstacles(session);
     let mut moves = std::mem::take(&mut session.moves);
@@ -40,8 +46,7 @@ pub(super) fn walk(session: &mut Session) {
             ground,
             obstacles,
             me: Some(m.id.0),
-            // No water is known to a session yet.
-            water_depth: 0.0,
+            water_depth: water_over(ground, &m.state),
             speed_factor: m.speed_factor,
         };
         m.step = Some(walk_among(&around, config, &m.state, m.command, TICK_SECONDS));

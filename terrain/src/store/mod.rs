@@ -93,7 +93,7 @@ pub trait BlockSource: Send + Sync {
 
     /// The physical materials by id; empty when the terrain has none.
     fn materials(&self) -> &[PhysicalMaterial] {
-        &[]
+        &self.catalogue().materials
     }
 
     /// Reads the material ids of one block that is on the map: `side²`, X fastest; `None` when all are 0.

@@ -5,7 +5,7 @@
 
 use super::{BlockError, BlockSource};
 use crate::config::TerrainConfig;
-use crate::content::Catalogue;
+use crate::content::{Catalogue, PhysicalMaterial};
 use crate::coord::{BlockPos, BlockSide};
 use crate::surface::{Block, PlaneChoice};
 use std::sync::Arc;
@@ -42,6 +42,14 @@ impl BlockSource for WithPlanes {
 
     fn catalogue(&self) -> &Catalogue {
         self.source.catalogue()
+    }
+
+    fn materials(&self) -> &[PhysicalMaterial] {
+        self.source.materials()
+    }
+
+    fn read_materials(&self, pos: BlockPos) -> Result<Option<Vec<u8>>, BlockError> {
+        self.source.read_materials(pos)
     }
 
     fn read_block(&self, pos: BlockPos) -> Result<Block, BlockError> {
