@@ -133,6 +133,23 @@ else
     record "3" "8192² cooked beside GDAL" "not run: gdal-bin is absent" "–"
 fi
 
+echo "== issue 4"
+# whole VARIABLE=VALUE PACKAGE TARGET…: a test in its whole form; gives the lines that begin with a word and a colon.
+whole() {
+    local setting="$1"
+    shift
+    env "$setting" cargo test --locked --release --quiet "$@" -- --nocapture >"$work/whole" 2>&1 || touch "$work/failed"
+    sed -n 's/^\([a-z]*[a-z ]*\): //p' "$work/whole" | tr '|\n' '/;' | sed 's/;$//'
+}
+record "4" "rays and heights against exact arithmetic" "$(whole HIGHGROUND_SURFACE_RAYS=1000000 -p highground-tests --test surface_rays)" \
+    "HIGHGROUND_SURFACE_RAYS=1000000 cargo test --test surface_rays"
+record "4" "walking" "$(whole HIGHGROUND_WALKING=100 -p highground-tests --test walking)" \
+    "HIGHGROUND_WALKING=100 cargo test --test walking"
+record "4" "shapes and queries against brute force" "$(whole HIGHGROUND_FUZZ_CASES=100000 -p highground-terrain --lib collide::fuzz)" \
+    "HIGHGROUND_FUZZ_CASES=100000 cargo test --lib collide::fuzz"
+record "4" "navigation" "$(whole HIGHGROUND_LONG=10 -p highground-terrain --lib nav::)" \
+    "HIGHGROUND_LONG=10 cargo test --lib nav::"
+
 {
     echo "# Results"
     echo
