@@ -89,6 +89,20 @@ pub const fn plane_height(triangle: Triangle, anti: bool, q: [i32; 4], fx: i64, 
     }
 }
 
+/// [`plane_height`] of any triangle of the cell that touches the point: all of them agree there. Without branches, since
+/// which triangle it is cannot be foreseen: along a diagonal from a to b, the height is that of a, b and the corner on
+/// the point's side, by barycentric weights. A corner without weight may be a void.
+#[inline(always)]
+pub const fn cell_height(anti: bool, q: [i32; 4], fx: i64, fz: i64, s: i64) -> i64 {
+    let [q00, q10, q01, q11] = [q[0] as i64, q[1] as i64, q[2] as i64, q[3] as i64];
+    // Anti is Main in a mirror.
+    let (fx, a, b) = if anti { (s - fx, q10, q01) } else { (fx, q00, q11) };
+    let (c, d) = if anti { (q00, q11) } else { (q10, q01) };
+    let side = if fx >= fz { c } else { d };
+    let (near, far) = if fx >= fz { (fz, fx) } else { (fx, fz) };
+    a * (s - far) + side * (far - near) + b * near
+}
+
 /// A triangle of the surface in metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tri {
@@ -118,6 +132,25 @@ mod tests {
             for t in Triangle::BOTH {
                 let [a, b, c] = t.corners(anti).map(|(x, z)| DVec3::new(f64::from(x), 0.0, f64::from(z)));
                 assert_eq!((b - a).cross(c - a), DVec3::Y, "{anti} {t:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_height_in_a_cell_is_that_of_every_triangle_that_touches_the_point() {
+        let (s, q) = (64, [7, -300, 41, 90]);
+        for anti in [false, true] {
+            for (fx, fz) in (0..=64).flat_map(|x| (0..=64).map(move |z| (x, z))) {
+                for t in Triangle::BOTH.into_iter().filter(|t| t.touches(anti, fx, fz, s)) {
+                    let expected = plane_height(t, anti, q, fx, fz, s);
+                    assert_eq!(cell_height(anti, q, fx, fz, s), expected, "{anti} {t:?} {fx} {fz}");
+                    // The corner that is no corner of the triangle does not matter.
+                    let other = [0, 1, 2, 3].map(|i| {
+                        let own = t.corners(anti).iter().any(|&(dx, dz)| dx + 2 * dz == i as i32);
+                        if own { q[i] } else { i32::MIN }
+                    });
+                    assert_eq!(cell_height(anti, other, fx, fz, s), expected, "{anti} {t:?} {fx} {fz}");
+                }
             }
         }
     }

@@ -4,9 +4,10 @@
 //! the cell's own block holds. Never allocates.
 
 use super::planes::NotLoaded;
-use super::{Ground, Tile, Triangle, plane_height};
+use super::{Ground, Tile, Triangle};
 use crate::content::{PhysicalMaterial, PlaneKind};
 use crate::coord::CellPos;
+use crate::triangle::cell_height;
 use glam::DVec3;
 
 /// The value of a plane on the ground.
@@ -84,7 +85,7 @@ impl<'a> Spot<'a> {
     #[inline(always)]
     pub(crate) fn numerator(&self) -> i64 {
         let [fx, fz] = self.fraction;
-        plane_height(self.triangle, self.is_anti(), self.corners, fx, fz, self.ground.frame().s)
+        cell_height(self.is_anti(), self.corners, fx, fz, self.ground.frame().s)
     }
 
     /// World metres: the nearest `f64` to the exact rational height.
