@@ -13,6 +13,7 @@ use super::feature::{
     Across, FLUSH_SINE, Feature, admits, closest_point, feature_at, on_feature, surroundings,
 };
 use super::half_space::Deepest;
+use super::pair;
 use super::search;
 use crate::coord::CellPos;
 use crate::surface::{Ground, Tile, Tri, Triangle};
@@ -20,6 +21,7 @@ use arrayvec::ArrayVec;
 use glam::DVec3;
 use parry3d_f64::bounding_volume::BoundingVolume;
 use parry3d_f64::math::Pose;
+use parry3d_f64::query::ClosestPoints;
 use parry3d_f64::query::details::contact_support_map_support_map_with_params;
 use parry3d_f64::query::gjk::{GJKResult, VoronoiSimplex};
 use parry3d_f64::shape::{self, PolygonalFeature, PolygonalFeatureMap, Shape, SupportMap};
@@ -27,6 +29,12 @@ use std::ops::ControlFlow;
 
 /// A face contact deeper than this (m) is only believed after a look at the shortest way out.
 const DEEP: f64 = 0.01;
+
+/// The same for flat shapes, which stand on edge beside a face more often than they lie in it.
+const DEEP_FLAT: f64 = 0.001;
+
+/// A face contact this much (m) further off than the closest points has missed them.
+const SHORT: f64 = 0.001;
 
 /// A face contact more than this many times deeper than the shortest way out is none of this triangle's.
 const DEEPER_THAN_WAY_OUT: f64 = 5.0;
@@ -109,8 +117,12 @@ pub(super) fn patches(
     } else if let Some(map) = shape.as_support_map() {
         body_patches(ground, (shape, &Corners(map), 0.0), pose, prediction, touched, out);
     }
-    // The walk goes block by block; the order of the manifolds must not know about blocks. A triangle has one patch.
-    out[from..].sort_unstable_by_key(|p| (p.cell.z, p.cell.x, p.triangle));
+    if out.len() == from && shape.ccd_thickness() == 0.0 {
+        out.extend(flat_patch(ground, pose, shape, prediction));
+    }
+    // The walk goes block by block; the order of the manifolds must not know about blocks. A triangle has at most one patch
+    // of its face and one of its edges.
+    out[from..].sort_unstable_by_key(|p| (p.cell.z, p.cell.x, p.triangle, p.face));
 }
 
 fn body_patches(
@@ -128,6 +140,23 @@ fn body_patches(
         body.patch(tile, tri, out);
         ControlFlow::Continue(())
     });
+}
+
+/// What a triangle or segment that has found no contact touches after all: its iterated closest points are the least
+/// reliable, and a stick over an edge must not be lost between two steps. The nearest triangle decides, if the shape lies
+/// over it.
+fn flat_patch(ground: &Ground, pose: &Pose, shape: &dyn Shape, prediction: f64) -> Option<Patch> {
+    let (_, tri) = pair::nearest(ground, pose, shape, prediction).ok()??;
+    let found = pair::closest_points(ground, pose, shape, &tri, prediction).ok()?;
+    let ClosestPoints::WithinMargin(on, q) = found else { return None };
+    let off = pose * q;
+    let (way, dist) = (off - on, off.distance(on));
+    if way.y <= SLACK_ITERATED * dist {
+        return None;
+    }
+    let mut patch = Patch::new(&tri, way / dist, false);
+    patch.add(Touch { ground: on, shape: off, dist }, prediction);
+    (!patch.points.is_empty()).then_some(patch)
 }
 
 /// A half-space touches the ground in its deepest corner.
@@ -279,7 +308,7 @@ impl Body<'_> {
         }
         let face = self.face_patch(tri, n, &across, lowest);
         let deepest = face.points.iter().fold(f64::MAX, |d, p| d.min(p.dist));
-        if deepest < -DEEP {
+        if deepest < if self.flat { -DEEP_FLAT } else { -DEEP } {
             let Some(w) = witness.or_else(|| self.witness(tri)) else { return };
             // For what has sunk the shortest way out may be down, but that is the wrong way.
             let through = sunk && w.normal.dot(n) < -0.5;
@@ -287,13 +316,13 @@ impl Body<'_> {
                 return;
             }
         }
-        if face.points.is_empty()
-            && let Some(w) = witness
+        if let Some(w) = witness
+            && (face.points.is_empty() || deepest > w.dist + SHORT)
             && let Some(ridge) = self.ridge_patch(tile, tri, &w)
         {
-            // In the wedge between two nearly flush prisms no face has the point; their edge does.
+            // In the wedge between two nearly flush prisms no face has the point; their edge does. And past a rim the
+            // corners of a round shape's polygon can miss what its true outline touches.
             push(out, ridge);
-            return;
         }
         push(out, face);
     }

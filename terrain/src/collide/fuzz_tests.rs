@@ -594,11 +594,12 @@ fn whatever_comes_near_from_above_has_a_manifold_as_near() {
         TerrainDispatcher.contact_manifolds(&pos12, g1, g2, 0.02, &mut out, &mut workspace).unwrap();
         let deepest = out.iter().flat_map(|m| &m.points).map(|p| p.dist).fold(f64::MAX, f64::min);
         let points = TerrainDispatcher.closest_points(&pos12, g1, g2, 1.0).unwrap();
-        // A face contact shallower than a centimetre is believed without a look at the way out, which flat parts that
-        // stand on edge can be beside.
-        let tolerance = if case.thing.parts.len() > 1 { 0.0101 } else { 0.003 };
+        // A face contact shallower than a centimetre (of a flat part, a millimetre) is believed without a look at the
+        // way out, so a part that stands beside a face on edge may seem that deep. Never is it seen later than it is.
+        let flat = case.thing.parts.iter().all(|p| p.1.ccd_thickness() == 0.0);
+        let lowest = if flat { -0.0011 } else { -0.0101 };
         assert!(
-            (deepest - expected).abs() < tolerance,
+            deepest < expected + 0.003 && deepest > lowest.min(expected - 0.003),
             "{}: {deepest} of {} manifolds, not {expected} between {points:?}",
             at.named(number),
             out.len()
