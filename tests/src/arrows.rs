@@ -71,9 +71,9 @@ pub const MODULES: &[(&str, &[&str])] = &[
     ),
     ("layer_images", &["content", "format", "image"]),
     ("pack", &["content", "format", "store", "disk", "layer_images"]),
-    ("collide", &["coord", "height", "state", "config", "surface"]),
+    ("collide", &["coord", "height", "state", "config", "content", "surface"]),
     ("nav", &["triangle", "coord", "config", "surface"]),
-    ("runtime", &["coord", "height", "state", "config", "format", "surface", "store"]),
+    ("runtime", &["coord", "height", "state", "config", "format", "surface", "store", "collide"]),
     (
         "import",
         &[

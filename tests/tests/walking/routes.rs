@@ -146,6 +146,8 @@ fn on_two_thousand_routes_walkers_stand_within_a_millimetre_of_where_they_should
         assert!(sum.worst_m < 1e-3 && sum.stuck == 0, "{kind:?}: {sum:?}");
         // Where there are cliffs, much of a route is falling down them.
         let least = if matches!(kind, Kind::Cliffs | Kind::Mixed) { 0.85 } else { 0.93 };
+        // A share of a handful of routes is mostly chance.
+        let least = if sum.routes < 100 { 0.5 } else { least };
         assert!(sum.grounded as f64 > least * sum.ticks as f64, "{kind:?}: {sum:?}");
         all.routes += sum.routes;
         all.walked_m += sum.walked_m;
