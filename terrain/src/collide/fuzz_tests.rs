@@ -597,7 +597,7 @@ fn whatever_comes_near_from_above_has_a_manifold_as_near() {
         // A face contact shallower than a centimetre (of a flat part, a millimetre) is believed without a look at the
         // way out, so a part that stands beside a face on edge may seem that deep. Never is it seen later than it is.
         let flat = case.thing.parts.iter().all(|p| p.1.ccd_thickness() == 0.0);
-        let lowest = if flat { -0.0011 } else { -0.0101 };
+        let lowest: f64 = if flat { -0.0011 } else { -0.0101 };
         assert!(
             deepest < expected + 0.003 && deepest > lowest.min(expected - 0.003),
             "{}: {deepest} of {} manifolds, not {expected} between {points:?}",
