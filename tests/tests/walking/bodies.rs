@@ -351,15 +351,15 @@ fn walkers_that_meet_stop_without_overlap_or_jitter_and_a_crowd_never_overlaps()
         })
         .collect();
     let mut worst = 0.0_f64;
-    for tick in 0..900 {
+    for tick in 0..600 {
         for (id, state, command) in &mut crowd {
             let to = DVec3::new(65.0, 0.0, 65.0) - state.position;
             let way = DVec3::new(to.x, 0.0, to.z).normalize_or_zero();
-            *command = if tick < 620 { STAND } else { toward(way.x, way.z, *id % 2 == 0) };
+            *command = if tick < 320 { STAND } else { toward(way.x, way.z, *id % 2 == 0) };
         }
         crowd_tick(&hills, &mut crowd, &[], None);
         // Thirty in one heap take a while to come apart.
-        if tick < 600 {
+        if tick < 300 {
             continue;
         }
         for (i, a) in crowd.iter().enumerate() {
