@@ -30,6 +30,8 @@ pub(super) const CEILING: f64 = -0.01;
 const MOST_PLANES: usize = 12;
 /// Overlaps that are left one after the other at the start of a tick.
 const MOST_FREED: u32 = 6;
+/// Rounds in which the pressure of a crowd is shared.
+const MOST_SHARED: u32 = 16;
 
 /// Planes that a motion must not enter, as unit normals.
 pub(super) type Planes = ArrayVec<DVec3, MOST_PLANES>;
@@ -190,7 +192,33 @@ impl<'a> Mover<'a> {
     }
 
     /// The position pushed out of what it overlaps: rounding, ground that an edit raised, or what has moved into it.
+    ///
+    /// Between neighbours that leave no room, one push undoes another and all would stay as they are, so the pressure
+    /// is shared among them; then they overlap less and make room themselves.
     pub(super) fn freed(&self, position: DVec3) -> Result<DVec3, Coverage> {
+        let (mut p, free) = self.pushed_out(position, true)?;
+        if !free && !self.crowd.is_empty() {
+            p = position;
+            for _ in 0..MOST_SHARED {
+                let (mut sum, mut count) = (DVec3::ZERO, 0.0);
+                for side in &self.crowd {
+                    let room = side.room_at(p);
+                    if room < -OVERLAP_M {
+                        (sum, count) = (sum - side.normal * room, count + 1.0);
+                    }
+                }
+                if count == 0.0 {
+                    break;
+                }
+                p += sum / count;
+            }
+            p = self.pushed_out(p, false)?.0;
+        }
+        Ok(p)
+    }
+
+    /// The position after leaving one overlap after the other, with other walkers or without, and whether none is left.
+    fn pushed_out(&self, position: DVec3, crowd: bool) -> Result<(DVec3, bool), Coverage> {
         let mut p = position;
         for _ in 0..MOST_FREED {
             let (overlap, coverage) = deepest(self.ground, &self.body, &Pose::from_translation(p));
@@ -202,17 +230,17 @@ impl<'a> Mover<'a> {
             if out.0 <= OVERLAP_M {
                 out.1 = DVec3::ZERO;
             }
-            self.deepest_obstacle(p, &mut out);
+            self.deepest_obstacle(p, crowd, &mut out);
             if out.1 == DVec3::ZERO {
-                break;
+                return Ok((p, true));
             }
             p += out.1;
         }
-        Ok(p)
+        Ok((p, false))
     }
 
     /// Replaces (depth, way out) where an obstacle or a walker is deeper.
-    fn deepest_obstacle(&self, p: DVec3, out: &mut (f64, DVec3)) {
+    fn deepest_obstacle(&self, p: DVec3, crowd: bool, out: &mut (f64, DVec3)) {
         if self.obstacles.is_empty() {
             return;
         }
@@ -235,7 +263,7 @@ impl<'a> Mover<'a> {
                 consider(body.radius - closest.distance - allowed, closest.normal, key_of(item));
             }
         });
-        for side in &self.crowd {
+        for side in self.crowd.iter().filter(|_| crowd) {
             consider(-side.room_at(p), side.normal, (2, side.id as i64, 0, 0));
         }
     }

@@ -326,7 +326,7 @@ fn crowd_tick(
 }
 
 #[test]
-fn walkers_that_meet_stop_without_overlap_or_jitter_and_a_crowd_never_overlaps() {
+fn walkers_that_meet_stop_without_overlap_or_jitter() {
     let flat = ground(|_, _| 0.0);
     let at = |x: f64, z: f64| place(&flat, &config(), x, z).expect("ground");
     let mut two =
@@ -339,8 +339,11 @@ fn walkers_that_meet_stop_without_overlap_or_jitter_and_a_crowd_never_overlaps()
         gap = now;
     }
     assert!(gap < 2.0 * config().radius + 2.0 * config().skin, "{gap}");
-    // A crowd, all to one place, over hills; half of them start inside one another.
-    let mut random = Random(seed("crowd"));
+}
+
+/// The greatest overlap among sixty walkers that start half of them inside one another, come apart on hills, and then
+/// all walk to one place.
+fn crowded(mut random: Random) -> f64 {
     let hills = ground(|x, z| 2.0 * libm::sin(x * 0.3) + 1.5 * libm::cos(z * 0.23));
     let mut crowd: Vec<(u64, WalkerState, WalkCommand)> = (0..60)
         .map(|n| {
@@ -372,8 +375,23 @@ fn walkers_that_meet_stop_without_overlap_or_jitter_and_a_crowd_never_overlaps()
             }
         }
     }
+    worst
+}
+
+#[test]
+fn a_crowd_to_one_place_never_overlaps() {
+    let worst = crowded(Random(seed("crowd")));
     println!("walking: 60 walkers to one place: overlap at most {worst:.6} m");
     assert!(worst < 1e-3, "{worst}");
+}
+
+/// One push undid another in these, and walkers stayed up to 17 cm inside one another for good.
+#[test]
+fn walkers_jammed_between_neighbours_come_apart() {
+    for start in [1796102589394390438, 1796102582852077804, 1796102591845285214] {
+        let worst = crowded(Random(start));
+        assert!(worst < 1e-3, "{start}: {worst}");
+    }
 }
 
 /// Walkers push crates about; all crates and walkers after some seconds, as bits.
