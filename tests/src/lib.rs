@@ -7,6 +7,7 @@ pub mod arrows;
 pub mod command;
 pub mod counting_allocator;
 pub mod gpu;
+pub mod random;
 pub mod slow_store;
 
 pub use command::highground;

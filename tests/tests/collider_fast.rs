@@ -7,37 +7,17 @@ use highground_terrain::collide::{SharedGround, TerrainDispatcher, TerrainShape}
 use highground_terrain::coord::BlockSide;
 use highground_terrain::store::MemoryTerrain;
 use highground_terrain::surface::Ground;
+use highground_tests::random::{Random, seed, setting};
 use rapier3d_f64::parry::query::{DefaultQueryDispatcher, QueryDispatcher};
 use rapier3d_f64::prelude::*;
 use std::sync::Arc;
 
 fn throws() -> u64 {
-    std::env::var("HIGHGROUND_THROWS").map_or(150, |v| v.parse().expect("a number of throws"))
+    setting("HIGHGROUND_THROWS", 150)
 }
 
-fn seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock after 1970");
-    let seed = std::env::var("HIGHGROUND_SEED").map_or(now.as_nanos() as u64, |v| v.parse().expect("a seed"));
-    println!("HIGHGROUND_SEED={seed}");
-    seed
-}
-
-/// SplitMix64, as numbers in lo..hi.
-struct Random(u64);
-
-impl Random {
-    fn number(&mut self, lo: f64, hi: f64) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^= z >> 31;
-        lo + (hi - lo) * (z >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn point(&mut self, lo: f64, hi: f64) -> DVec3 {
-        DVec3::new(self.number(lo, hi), self.number(lo, hi), self.number(lo, hi))
-    }
+fn point(random: &mut Random, lo: f64, hi: f64) -> DVec3 {
+    DVec3::new(random.between(lo, hi), random.between(lo, hi), random.between(lo, hi))
 }
 
 /// Heights that go up and down by as much as a metre from sample to sample.
@@ -57,13 +37,13 @@ fn throw(ground: &Arc<SharedGround>, shape: &SharedShape, random: &mut Random) -
     p.normalized_contact_recycle_distance = p.normalized_allowed_linear_error;
     let terrain = SharedShape::new(TerrainShape::new(ground.clone()));
     physics.colliders.insert(ColliderBuilder::new(terrain).friction(0.8));
-    let mut way = random.point(-1.0, 1.0).normalize();
-    way.y = -way.y.abs() * random.number(0.1, 1.0);
-    let start = DVec3::new(random.number(50.0, 78.0), 1.6, random.number(50.0, 78.0));
+    let mut way = point(random, -1.0, 1.0).normalize();
+    way.y = -way.y.abs() * random.between(0.1, 1.0);
+    let start = DVec3::new(random.between(50.0, 78.0), 1.6, random.between(50.0, 78.0));
     let body = RigidBodyBuilder::dynamic()
         .translation(start)
         .linvel(way.normalize() * 60.0)
-        .angvel(random.point(-20.0, 20.0))
+        .angvel(point(random, -20.0, 20.0))
         .ccd_enabled(true);
     let handle = physics.bodies.insert(body);
     let collider = ColliderBuilder::new(shape.clone()).density(200.0).friction(0.7).restitution(0.3);
@@ -87,7 +67,7 @@ fn throw(ground: &Arc<SharedGround>, shape: &SharedShape, random: &mut Random) -
 
 #[test]
 fn small_fast_balls_do_not_pass_rough_ground() {
-    let mut random = Random(seed());
+    let mut random = Random(seed("throws"));
     let ground = SharedGround::new(Arc::new(rough()));
     let mut all = 0;
     for radius in [0.01, 0.02, 0.05, 0.1] {
@@ -101,7 +81,7 @@ fn small_fast_balls_do_not_pass_rough_ground() {
 
 #[test]
 fn small_fast_bodies_of_every_shape_do_not_pass_rough_ground() {
-    let mut random = Random(seed());
+    let mut random = Random(seed("throws"));
     let ground = SharedGround::new(Arc::new(rough()));
     let shapes = [
         SharedShape::cuboid(0.05, 0.05, 0.05),

@@ -11,6 +11,7 @@ mod fuzz_seeds;
 mod targets;
 
 use highground_tests::counting_allocator::{CountingAllocator, peak_bytes};
+use highground_tests::random::Random;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -137,22 +138,6 @@ fn seeds_of_this_version_are_accepted() {
     }
 }
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-}
-
 /// Numbers that a length, an offset or a size should not be.
 const EXTREMES: [u64; 12] = [
     0,
@@ -171,31 +156,31 @@ const EXTREMES: [u64; 12] = [
 
 /// A file of the corpus with one to four things done to it.
 fn damaged(files: &[(String, Vec<u8>)], random: &mut Random) -> Vec<u8> {
-    let mut bytes = files[random.below(files.len())].1.clone();
-    for _ in 0..=random.below(4) {
-        let at = random.below(bytes.len());
-        match random.below(8) {
-            0 | 1 if !bytes.is_empty() => bytes[at] ^= 1 << random.below(8),
+    let mut bytes = files[random.index(files.len())].1.clone();
+    for _ in 0..=random.index(4) {
+        let at = random.index(bytes.len());
+        match random.index(8) {
+            0 | 1 if !bytes.is_empty() => bytes[at] ^= 1 << random.index(8),
             2 if !bytes.is_empty() => bytes[at] = random.next() as u8,
             3 => bytes.truncate(at),
             4 | 5 => {
-                let (width, value) = (1 << random.below(4), EXTREMES[random.below(EXTREMES.len())]);
-                let value = if random.below(2) == 0 { value.to_le_bytes() } else { value.to_be_bytes() };
-                let part = if random.below(2) == 0 { &value[..width] } else { &value[8 - width..] };
+                let (width, value) = (1 << random.index(4), EXTREMES[random.index(EXTREMES.len())]);
+                let value = if random.index(2) == 0 { value.to_le_bytes() } else { value.to_be_bytes() };
+                let part = if random.index(2) == 0 { &value[..width] } else { &value[8 - width..] };
                 for (byte, v) in bytes.iter_mut().skip(at).zip(part) {
                     *byte = *v;
                 }
             }
             6 => {
                 // The end of another file, or of itself: a part there twice, or left out.
-                let other = &files[random.below(files.len())].1;
-                let from = random.below(other.len() + 1);
+                let other = &files[random.index(files.len())].1;
+                let from = random.index(other.len() + 1);
                 bytes.truncate(at);
                 bytes.extend_from_slice(&other[from..]);
             }
             _ => {
-                let part: Vec<u8> = bytes[at..].iter().copied().take(1 + random.below(16)).collect();
-                let to = random.below(bytes.len() + 1);
+                let part: Vec<u8> = bytes[at..].iter().copied().take(1 + random.index(16)).collect();
+                let to = random.index(bytes.len() + 1);
                 bytes.splice(to..to, part);
             }
         }

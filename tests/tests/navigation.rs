@@ -13,6 +13,7 @@ use highground_terrain::store::{BlockSource, MemoryTerrain, WriteOptions, write_
 use highground_terrain::surface::{Coverage, Ground};
 use highground_tests::counting_allocator::{CountingAllocator, counted};
 use highground_tests::highground;
+use highground_tests::random::{Random, seed, setting};
 use std::io::Write;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -22,26 +23,10 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const DT: f64 = 1.0 / 60.0;
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
-
 fn noise(seed: u64, x: i32, z: i32, wave: i32) -> f64 {
     let at = |x: i32, z: i32| {
         let mut r = Random(seed ^ u64::from(x as u32) << 32 ^ u64::from(z as u32));
-        (r.next() >> 11) as f64 / (1u64 << 53) as f64
+        r.unit()
     };
     let fade = |v: i32| {
         let t = f64::from(v.rem_euclid(wave)) / f64::from(wave);
@@ -52,16 +37,8 @@ fn noise(seed: u64, x: i32, z: i32, wave: i32) -> f64 {
     row(0) * (1.0 - fz) + row(1) * fz
 }
 
-fn seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let fresh = now.map_or(1, |d| d.as_nanos() as u64);
-    let seed = std::env::var("HIGHGROUND_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(fresh);
-    println!("repeat with HIGHGROUND_SEED={seed}");
-    seed
-}
-
 fn scale() -> u64 {
-    std::env::var("HIGHGROUND_LONG").ok().and_then(|s| s.parse().ok()).unwrap_or(1)
+    setting("HIGHGROUND_LONG", 1)
 }
 
 /// Ground of one of four families, with holes where it is coarse.
@@ -153,7 +130,7 @@ fn follow(ground: &Ground, nav: &Nav, path: &Path, run: bool) -> Option<(u32, u3
 
 #[test]
 fn the_walker_walks_every_way_that_is_found() {
-    let mut r = Random(seed());
+    let mut r = Random(seed("navigation"));
     let (mut search, mut path) = (PathSearch::new(), Path::default());
     let mut flanks = 0;
     for family in 0..4 {

@@ -4,21 +4,9 @@ use highground_gpu::GpuOptions;
 use highground_terrain::compute::{Compute, CpuCompute, DeviceKind};
 use highground_terrain::kernel::weight_mip::{Encoding, MAX_SIDE};
 use highground_terrain::layers::WeightChain;
+use highground_tests::random::seed;
 use highground_tests::{gpu, test_name};
 use highground_tools::parity::weight_mip_cases;
-
-/// Different in every run, printed, and set by `HIGHGROUND_SEED` to repeat one.
-fn seed() -> u64 {
-    let seed = match std::env::var("HIGHGROUND_SEED") {
-        Ok(text) => text.parse().expect("HIGHGROUND_SEED is an integer"),
-        Err(_) => {
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-            now.expect("the clock is past 1970").as_nanos() as u64
-        }
-    };
-    println!("seed {seed}: repeat with HIGHGROUND_SEED={seed}");
-    seed
-}
 
 fn assert_parity(gpu: &dyn Compute, seed: u64, most_texels: u32) {
     let cpu = CpuCompute::new();
@@ -39,7 +27,7 @@ fn assert_parity(gpu: &dyn Compute, seed: u64, most_texels: u32) {
 fn weight_mips_are_the_same_bytes_on_cpu_and_gpu() {
     let Some(gpu) = gpu::require(test_name!()) else { return };
     assert_ne!(gpu.info().kind, DeviceKind::Cpu);
-    assert_parity(&gpu, seed(), u32::MAX);
+    assert_parity(&gpu, seed("parity"), u32::MAX);
 }
 
 #[test]

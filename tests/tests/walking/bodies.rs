@@ -1,6 +1,6 @@
 //! What walkers do with all that is not ground: platforms, ceilings, tunnels, crates, water and one another.
 
-use super::worlds::{DT, Random, STAND, scaled, seed, toward};
+use super::worlds::{DT, STAND, scaled, toward};
 use glam::{DQuat, DVec3};
 use highground_game::component::NetId;
 use highground_game::config::{RuntimeConfig, SessionConfig};
@@ -19,6 +19,7 @@ use highground_terrain::parry::query;
 use highground_terrain::parry::shape::{Capsule, SharedShape};
 use highground_terrain::store::MemoryTerrain;
 use highground_terrain::surface::{Coverage, Ground};
+use highground_tests::random::{Random, seed};
 use rayon::prelude::*;
 use std::sync::Arc;
 

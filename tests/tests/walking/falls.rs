@@ -1,12 +1,13 @@
 //! Falling through holes that are wide enough, and not through those that are too narrow.
 
-use super::worlds::{DT, Random, STAND, scaled, seed, step};
+use super::worlds::{DT, STAND, scaled, step};
 use glam::DVec3;
 use highground_game::walker::{WalkerConfig, WalkerState};
 use highground_terrain::config::Diagonal;
 use highground_terrain::coord::{BlockSide, CellPos};
 use highground_terrain::store::{MemoryTerrain, Raster};
 use highground_terrain::surface::{Ground, Triangle};
+use highground_tests::random::{Random, seed};
 
 /// A hole: its ground, the middle of the greatest circle in it on the map, and that circle's radius.
 struct Hole {

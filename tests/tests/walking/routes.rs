@@ -1,12 +1,13 @@
 //! Routes over every kind of ground: at every tick the walker is where it should stand.
 
 use super::brute::World;
-use super::worlds::{DT, KINDS, Kind, Random, STAND, scaled, seed, step, toward, world};
+use super::worlds::{DT, KINDS, Kind, STAND, any_command, scaled, step, toward, world};
 use highground_game::walker::{WalkCommand, WalkerConfig, WalkerState, place};
 use highground_terrain::config::TerrainConfig;
 use highground_terrain::coord::BlockSide;
 use highground_terrain::store::MemoryTerrain;
 use highground_terrain::surface::Ground;
+use highground_tests::random::{Random, seed};
 
 /// What routes gave.
 #[derive(Debug, Default)]
@@ -220,10 +221,13 @@ fn slopes_below_the_limit_are_always_walked_and_a_slope_of_65_5_degrees_never() 
         let mut state = place(&ground, &config, middle, middle).expect("ground");
         assert_eq!(state.grounded, !steep, "{degrees}°");
         let reach = ground.config().spacing_m() * 60.0;
-        let mut command = random.command();
+        let mut command = any_command(&mut random);
         for tick in 0..600 {
             if tick % 45 == 0 {
-                command = WalkCommand { jump: random.next().is_multiple_of(2) && steep, ..random.command() };
+                command = WalkCommand {
+                    jump: random.next().is_multiple_of(2) && steep,
+                    ..any_command(&mut random)
+                };
             }
             let next = step(&ground, &config, &state, command).state;
             let d = next.position - state.position;

@@ -6,53 +6,19 @@ use highground_terrain::config::Diagonal;
 use highground_terrain::coord::BlockSide;
 use highground_terrain::store::MemoryTerrain;
 use highground_terrain::surface::{Coverage, Ground};
+use highground_tests::random::{Random, setting};
 
 pub(super) const DT: f64 = 1.0 / 60.0;
 
 /// The share of the whole form that is run, in percent: HIGHGROUND_WALKING, 2 unless it says otherwise.
 pub(super) fn scaled(whole: u64) -> u64 {
-    let percent = std::env::var("HIGHGROUND_WALKING").map_or(2, |v| v.parse().expect("a percentage"));
-    (whole * percent / 100).max(1)
+    (whole * setting("HIGHGROUND_WALKING", 2) / 100).max(1)
 }
 
-/// HIGHGROUND_SEED, or another one every time. It is printed: give it back to see a failure again.
-pub(super) fn seed(of: &str) -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
-    let seed = std::env::var("HIGHGROUND_SEED").map_or(now.as_nanos() as u64, |v| v.parse().expect("a seed"));
-    println!("walking: {of}: HIGHGROUND_SEED={seed}");
-    seed
-}
-
-/// SplitMix64.
-pub(super) struct Random(pub u64);
-
-impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// From 0 up to but not including 1.
-    pub(super) fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    pub(super) fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.unit()
-    }
-
-    pub(super) fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[(self.next() % list.len() as u64) as usize]
-    }
-
-    /// Full speed in any direction.
-    pub(super) fn command(&mut self) -> WalkCommand {
-        let angle = self.between(0.0, std::f64::consts::TAU);
-        toward(libm::cos(angle), libm::sin(angle), self.next().is_multiple_of(2))
-    }
+/// Full speed in any direction.
+pub(super) fn any_command(random: &mut Random) -> WalkCommand {
+    let angle = random.between(0.0, std::f64::consts::TAU);
+    toward(libm::cos(angle), libm::sin(angle), random.next().is_multiple_of(2))
 }
 
 /// Full speed in a direction of length 1.
