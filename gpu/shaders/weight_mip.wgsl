@@ -1,3 +1,4 @@
+//!include linear
 // Weight mips: 2x2 texels re-encoded by layer contribution. The twin of terrain/src/kernel/weight_mip.rs, which
 // states the rule; both give the same bytes.
 //
@@ -118,24 +119,26 @@ fn normal_bits(index: u32) -> u32 {
 }
 
 @compute @workgroup_size(128)
-fn hd(@builtin(global_invocation_id) id: vec3<u32>) {
-    let first = id.x * 4u;
+fn hd(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let id = linear_invocation(group, local);
+    let first = id * 4u;
     if first >= strip.mip_texels {
         return;
     }
     let b = hd_bits(first + 1u);
     let c = hd_bits(first + 2u);
-    let word = id.x * 3u;
+    let word = id * 3u;
     mip[word] = hd_bits(first) | (b << 24u);
     mip[word + 1u] = (b >> 8u) | (c << 16u);
     mip[word + 2u] = (c >> 16u) | (hd_bits(first + 3u) << 8u);
 }
 
 @compute @workgroup_size(128)
-fn normal(@builtin(global_invocation_id) id: vec3<u32>) {
-    let first = id.x * 2u;
+fn normal(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let id = linear_invocation(group, local);
+    let first = id * 2u;
     if first >= strip.mip_texels {
         return;
     }
-    mip[id.x] = normal_bits(first) | (normal_bits(first + 1u) << 16u);
+    mip[id] = normal_bits(first) | (normal_bits(first + 1u) << 16u);
 }

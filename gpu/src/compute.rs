@@ -1,32 +1,42 @@
 //! The terrain crate's [`Compute`] on a Vulkan device.
 //!
-//! Owns the device and its passes. Refuses the same input as the CPU twins, with the same errors, before the device
-//! sees it. Never falls back to the CPU by itself.
+//! Owns the device and what it works with. Refuses the same batches as the CPU, with the same errors, before the device
+//! sees them. Never falls back to the CPU by itself.
 
 use crate::GpuError;
 use crate::device::Vulkan;
-use crate::pass::weight_mip::WeightMip;
-use highground_terrain::compute::{Compute, ComputeError, DeviceInfo};
-use highground_terrain::kernel::weight_mip::{Encoding, check_len};
+use crate::kept::Kept;
+use crate::pass::Passes;
+use crate::pool::{Pool, PoolStats};
+use crate::run::Bench;
+use highground_terrain::compute::{Batch, Compute, ComputeError, DeviceInfo, Outputs};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// How a [`GpuCompute`] does its work. Never changes a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GpuOptions {
-    /// Source bytes that go to the device in one piece. Held to at most 64 MiB, and to at least two rows.
-    pub strip_bytes: u32,
+    /// Bytes of spare buffers that are kept for the next batch.
+    pub pool_bytes: u64,
+    /// Bytes of shared words that are kept on the device.
+    pub shared_bytes: u64,
+    /// How long a batch may take before the device counts as lost.
+    pub timeout: Duration,
+    /// Fill buffers that steps are to fill with this before: for tests.
+    pub poison: Option<u32>,
 }
 
 impl Default for GpuOptions {
-    /// Strips of 16 MiB: 20 MiB of buffers.
+    /// 256 MiB spare, 1 GiB shared, a minute.
     fn default() -> Self {
-        Self { strip_bytes: 16 << 20 }
+        Self { pool_bytes: 256 << 20, shared_bytes: 1 << 30, timeout: Duration::from_secs(60), poison: None }
     }
 }
 
-/// Runs kernels on a Vulkan device, from any thread.
+/// Runs kernels on a Vulkan device, from any thread, one batch at a time.
 pub struct GpuCompute {
     vulkan: Vulkan,
-    weight_mip: WeightMip,
+    bench: Mutex<Bench>,
 }
 
 impl GpuCompute {
@@ -43,10 +53,31 @@ impl GpuCompute {
     /// # Errors
     /// As [`Self::open`].
     pub fn with_options(options: GpuOptions) -> Result<Self, GpuError> {
+        Self::with_passes(options, Passes::default())
+    }
+
+    /// [`Self::with_options`] with another module in the place of the built one of its name: for tests of what the tests
+    /// find. Results are then whatever that module gives.
+    ///
+    /// # Errors
+    /// As [`Self::open`], or a module that the device refuses.
+    #[cfg(feature = "compile")]
+    pub fn with_module(options: GpuOptions, module: crate::shader::Module) -> Result<Self, GpuError> {
+        Self::with_passes(options, Passes::with(module))
+    }
+
+    fn with_passes(options: GpuOptions, passes: Passes) -> Result<Self, GpuError> {
         let vulkan = Vulkan::open()?;
-        let weight_mip = WeightMip::new(&vulkan, options.strip_bytes)?;
+        let bench = Bench {
+            passes,
+            pool: Pool::new(&vulkan, options.pool_bytes),
+            kept: Kept::new(options.shared_bytes),
+            poison: options.poison,
+            timeout: options.timeout,
+            lost: false,
+        };
         vulkan.check_validation()?;
-        Ok(Self { vulkan, weight_mip })
+        Ok(Self { vulkan, bench: Mutex::new(bench) })
     }
 
     /// Whether the Khronos validation layer watches every call (`HIGHGROUND_VK_VALIDATION=1`). What it finds is an
@@ -55,12 +86,14 @@ impl GpuCompute {
         self.vulkan.is_validating()
     }
 
-    fn failed(&self, pass: &'static str, error: GpuError) -> ComputeError {
-        let device = self.vulkan.info().to_string();
-        match error {
-            GpuError::DeviceLost => ComputeError::DeviceLost { device, pass },
-            error => ComputeError::Device { device, pass, reason: error.to_string() },
-        }
+    /// What the pool of buffers holds.
+    pub fn pool_stats(&self) -> PoolStats {
+        self.bench.lock().unwrap_or_else(PoisonError::into_inner).pool.stats()
+    }
+
+    /// Bytes of shared words on the device.
+    pub fn shared_bytes(&self) -> u64 {
+        self.bench.lock().unwrap_or_else(PoisonError::into_inner).kept.bytes()
     }
 }
 
@@ -69,8 +102,16 @@ impl Compute for GpuCompute {
         self.vulkan.info()
     }
 
-    fn weight_mip(&self, encoding: Encoding, size: [u32; 2], texels: &[u8]) -> Result<Vec<u8>, ComputeError> {
-        check_len("source", encoding, size, texels.len() as u64)?;
-        self.weight_mip.run(&self.vulkan, encoding, size, texels).map_err(|e| self.failed("weight-mip", e))
+    fn run(&self, batch: &Batch<'_>, out: &mut Outputs) -> Result<(), ComputeError> {
+        batch.check()?;
+        let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        bench.run(&self.vulkan, batch, out).map_err(|error| {
+            let (device, pass) = (self.vulkan.info().to_string(), batch.kernel());
+            match error {
+                GpuError::DeviceLost => ComputeError::DeviceLost { device, pass },
+                GpuError::Timeout { seconds } => ComputeError::Timeout { device, pass, seconds },
+                error => ComputeError::Device { device, pass, reason: error.to_string() },
+            }
+        })
     }
 }

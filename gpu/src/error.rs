@@ -48,6 +48,12 @@ pub enum GpuError {
     /// The device was lost.
     #[error("the device was lost")]
     DeviceLost,
+    /// A batch took too long.
+    #[error("a batch did not finish within {seconds} s")]
+    Timeout {
+        /// How long was waited.
+        seconds: u64,
+    },
     /// A Vulkan call failed.
     #[error("{what}: {reason}")]
     Vulkan {

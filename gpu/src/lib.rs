@@ -6,9 +6,13 @@
 mod compute;
 pub mod device;
 mod error;
+mod kept;
 mod pass;
+mod pool;
+mod run;
 pub mod shader;
 
 pub use compute::{GpuCompute, GpuOptions};
 pub use device::{Policy, policy};
 pub use error::GpuError;
+pub use pool::PoolStats;

@@ -55,7 +55,8 @@ pub const MODULES: &[(&str, &[&str])] = &[
     ("kernel", &["coord", "height", "config", "triangle"]),
     ("content", &["config", "kernel"]),
     ("compute", &["coord", "kernel"]),
-    ("layers", &["coord", "config", "kernel", "compute"]),
+    ("pass", &["coord", "height", "config", "triangle", "content", "kernel", "compute"]),
+    ("layers", &["coord", "config", "kernel", "compute", "pass"]),
     // Blocks, the ground made of them and their stored form know each other; nothing above them is known to any.
     ("format", &["triangle", "coord", "height", "state", "config", "kernel", "content", "surface", "store"]),
     ("surface", &["triangle", "coord", "height", "state", "config", "kernel", "content", "format", "store"]),

@@ -79,7 +79,8 @@ fn run_weight_mip(args: &WeightMip) -> Result<(), Failure> {
     files::refuse_overwriting(&args.out, &[&args.input])?;
     let texels = read_texels(&args.input, encoding, args.size)?;
     let compute = device::open(args.device)?;
-    let mip = compute.weight_mip(encoding, args.size, &texels).map_err(Failure::input)?;
+    let mip = highground_terrain::pass::weight_mip::mip(&*compute, encoding, args.size, &texels)
+        .map_err(Failure::input)?;
     std::fs::write(&args.out, mip).map_err(|e| Failure::file(&args.out, e))?;
     let ([w, h], [mip_w, mip_h]) = (args.size, weight_mip::mip_size(args.size));
     crate::say(&format!("weight-mip: {w}x{h} to {mip_w}x{mip_h} texels on {}", compute.info()));

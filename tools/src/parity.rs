@@ -1,11 +1,13 @@
 //! `highground parity`: every compute pass, CPU against GPU, as a table.
 //!
-//! Owns the inputs on which the two are compared: edge values, ties, random texels, odd sizes, and more than one
-//! strip. Equality is of bytes; nothing here knows a tolerance.
+//! Owns the comparison; the inputs of a pass stand in a file of its own: edge values, ties, random and real data, odd sizes.
+//! Equality is of words; nothing here knows a tolerance.
+
+mod scan;
+mod weight_mip;
 
 use crate::{Failure, device, stdout};
-use highground_terrain::compute::{Compute, CpuCompute};
-use highground_terrain::kernel::weight_mip::Encoding;
+use highground_terrain::compute::{Compute, ComputeError, CpuCompute};
 use serde::Serialize;
 
 /// Arguments of `highground parity`.
@@ -18,6 +20,105 @@ pub(crate) struct Args {
     /// One JSON object on stdout instead of a table
     #[arg(long)]
     json: bool,
+}
+
+/// What a case asks a device, as words that are compared.
+type Question = Box<dyn Fn(&dyn Compute) -> Result<Vec<u32>, ComputeError> + Send + Sync>;
+
+/// One question that is put to both devices.
+pub struct Case {
+    /// What it provokes, and the sizes, for messages.
+    pub name: String,
+    ask: Question,
+}
+
+impl Case {
+    /// A case; `ask` gives every output that is compared. It owns or makes its inputs.
+    pub fn new(
+        name: impl Into<String>,
+        ask: impl Fn(&dyn Compute) -> Result<Vec<u32>, ComputeError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name: name.into(), ask: Box::new(ask) }
+    }
+
+    /// What a device answers.
+    ///
+    /// # Errors
+    /// A device that fails, or an input that it refuses.
+    pub fn ask(&self, compute: &dyn Compute) -> Result<Vec<u32>, ComputeError> {
+        (self.ask)(compute)
+    }
+}
+
+/// A pass and its cases.
+#[derive(Clone, Copy)]
+pub struct Pass {
+    /// The stem of kernel, shader and pass.
+    pub name: &'static str,
+    /// All cases, the random ones from a seed.
+    pub cases: fn(u64) -> Vec<Case>,
+}
+
+/// One entry a pass.
+pub const PASSES: &[Pass] =
+    &[Pass { name: "scan", cases: scan::cases }, Pass { name: "weight_mip", cases: weight_mip::cases }];
+
+/// Where two devices differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The case.
+    pub case: String,
+    /// The first word that differs.
+    pub index: usize,
+    /// That word; `None` where an answer has ended.
+    pub expected: Option<u32>,
+    /// The other device's.
+    pub found: Option<u32>,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let word = |w: Option<u32>| w.map_or_else(|| "nothing".to_owned(), |w| format!("{w:#010x}"));
+        let (expected, found) = (word(self.expected), word(self.found));
+        write!(f, "{}: word {} is {expected} on the CPU and {found} on the other", self.case, self.index)
+    }
+}
+
+/// How a pass compares on two devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// Cases.
+    pub cases: usize,
+    /// Words that were compared.
+    pub outputs: u64,
+    /// Words that differ.
+    pub differing: u64,
+    /// The first of them.
+    pub first: Option<Difference>,
+}
+
+/// Puts every case to both devices.
+///
+/// # Errors
+/// A device that fails, or a case that one refuses.
+pub fn compare(cases: &[Case], cpu: &dyn Compute, gpu: &dyn Compute) -> Result<Comparison, ComputeError> {
+    let mut all = Comparison { cases: cases.len(), outputs: 0, differing: 0, first: None };
+    for case in cases {
+        let (expected, found) = (case.ask(cpu)?, case.ask(gpu)?);
+        let n = expected.len().max(found.len());
+        let differs = |&i: &usize| expected.get(i) != found.get(i);
+        all.outputs += n as u64;
+        all.differing += (0..n).filter(differs).count() as u64;
+        if all.first.is_none() {
+            all.first = (0..n).find(differs).map(|index| Difference {
+                case: case.name.clone(),
+                index,
+                expected: expected.get(index).copied(),
+                found: found.get(index).copied(),
+            });
+        }
+    }
+    Ok(all)
 }
 
 #[derive(Serialize)]
@@ -33,24 +134,28 @@ struct Report {
 struct PassReport {
     pass: &'static str,
     cases: usize,
-    texels: u64,
-    differing_bytes: u64,
+    outputs: u64,
+    differing: u64,
     first_difference: Option<String>,
     #[serde(rename = "match")]
     matches: bool,
 }
 
-/// Compares one pass on two devices, with inputs from a seed.
-type PassCheck = fn(&dyn Compute, &dyn Compute, u64) -> Result<PassReport, Failure>;
-
-/// One entry a pass.
-const PASSES: [PassCheck; 1] = [weight_mip];
-
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let gpu = device::gpu()?;
     let cpu = CpuCompute::new();
-    let passes =
-        PASSES.iter().map(|pass| pass(&cpu, &gpu, args.seed)).collect::<Result<Vec<_>, Failure>>()?;
+    let mut passes = Vec::new();
+    for pass in PASSES {
+        let found = compare(&(pass.cases)(args.seed), &cpu, &gpu).map_err(Failure::input)?;
+        passes.push(PassReport {
+            pass: pass.name,
+            cases: found.cases,
+            outputs: found.outputs,
+            differing: found.differing,
+            first_difference: found.first.as_ref().map(Difference::to_string),
+            matches: found.differing == 0,
+        });
+    }
     let matches = passes.iter().all(|p| p.matches);
     let report = Report { device: gpu.info().to_string(), seed: args.seed, matches, passes };
     if args.json {
@@ -61,9 +166,10 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     match report.passes.iter().find(|p| !p.matches) {
         None => Ok(()),
         Some(p) => Err(Failure::Check(format!(
-            "{} differs between the CPU and {}: {}",
+            "{} differs between the CPU and {}: seed {}, {}",
             p.pass,
             report.device,
+            report.seed,
             p.first_difference.as_deref().unwrap_or("no place known")
         ))),
     }
@@ -71,162 +177,24 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 
 fn table(report: &Report) -> String {
     let mut text = format!("device  {}\n", report.device);
-    text += &format!("{:<12} {:>6} {:>12} {:>16}  result\n", "pass", "cases", "texels", "differing bytes");
+    text += &format!("{:<16} {:>6} {:>12} {:>10}  result\n", "pass", "cases", "words", "differing");
     for p in &report.passes {
         let result = if p.matches { "equal" } else { "DIFFERENT" };
-        text +=
-            &format!("{:<12} {:>6} {:>12} {:>16}  {result}\n", p.pass, p.cases, p.texels, p.differing_bytes);
+        text += &format!("{:<16} {:>6} {:>12} {:>10}  {result}\n", p.pass, p.cases, p.outputs, p.differing);
     }
     text
 }
 
-fn weight_mip(cpu: &dyn Compute, gpu: &dyn Compute, seed: u64) -> Result<PassReport, Failure> {
-    let mut report = PassReport {
-        pass: "weight-mip",
-        cases: 0,
-        texels: 0,
-        differing_bytes: 0,
-        first_difference: None,
-        matches: true,
-    };
-    for case in weight_mip_cases(seed) {
-        let run = |compute: &dyn Compute| {
-            compute.weight_mip(case.encoding, case.size, &case.texels).map_err(Failure::input)
-        };
-        let (expected, found) = (run(cpu)?, run(gpu)?);
-        report.cases += 1;
-        report.texels += u64::from(case.size[0]) * u64::from(case.size[1]);
-        let differing = expected.iter().zip(&found).filter(|(a, b)| a != b).count()
-            + expected.len().abs_diff(found.len());
-        report.differing_bytes += differing as u64;
-        if differing > 0 && report.first_difference.is_none() {
-            report.matches = false;
-            let at = expected.iter().zip(&found).position(|(a, b)| a != b);
-            let at = at.unwrap_or(expected.len().min(found.len()));
-            report.first_difference = Some(format!("{}, byte {at}", case.name()));
-        }
-    }
-    Ok(report)
-}
-
-/// An input on which devices are compared.
-#[derive(Clone, Debug)]
-pub struct WeightMipCase {
-    /// What it provokes.
-    pub what: &'static str,
-    /// How its texels are stored.
-    pub encoding: Encoding,
-    /// Width and height in texels.
-    pub size: [u32; 2],
-    /// Stored texels, row-major.
-    pub texels: Vec<u8>,
-}
-
-impl WeightMipCase {
-    /// One line for messages.
-    pub fn name(&self) -> String {
-        format!("{} {} {}x{}", self.encoding.name(), self.what, self.size[0], self.size[1])
-    }
-}
-
-/// Sizes around one texel, around a word, around a group of invocations, and beyond one strip of 16 MiB.
-const SIZES: [[u32; 2]; 20] = [
-    [1, 1],
-    [1, 2],
-    [2, 1],
-    [1, 9],
-    [9, 1],
-    [2, 2],
-    [3, 3],
-    [5, 3],
-    [4, 6],
-    [7, 8],
-    [1, 1031],
-    [1031, 1],
-    [31, 33],
-    [127, 129],
-    [128, 128],
-    [255, 257],
-    [256, 512],
-    [513, 31],
-    [1021, 2],
-    [4099, 2101],
-];
-
-/// The inputs on which CPU and GPU have to give the same bytes.
-pub fn weight_mip_cases(seed: u64) -> Vec<WeightMipCase> {
-    let mut random = Random(seed);
-    let mut cases = Vec::new();
-    for encoding in Encoding::ALL {
-        cases.push(edge_case(encoding));
-        for size in SIZES {
-            let n = size[0] as usize * size[1] as usize;
-            let mut bytes = vec![0; n * encoding.texel_bytes()];
-            for byte in &mut bytes {
-                *byte = random.next() as u8;
-            }
-            cases.push(WeightMipCase { what: "random bytes", encoding, size, texels: bytes });
-            // Few layers and few ratios: contributions add up and tie.
-            let ratios: &[u8] = match encoding {
-                Encoding::Hd => &[0, 1, 64, 127, 128, 191, 254, 255],
-                Encoding::Normal => &[0, 1, 2, 3, 4, 5, 6, 7],
-            };
-            let mut texels = Vec::with_capacity(bytes_of(encoding, n));
-            for _ in 0..n {
-                let bits = random.next();
-                let texel = [(bits % 3) as u8, (bits / 3 % 3) as u8, ratios[(bits / 9 % 8) as usize]];
-                push(encoding, &mut texels, texel);
-            }
-            cases.push(WeightMipCase { what: "ties", encoding, size, texels });
-        }
-    }
-    cases
-}
-
-/// Every edge texel beside every edge texel, over two more of them.
-fn edge_case(encoding: Encoding) -> WeightMipCase {
-    let (ids, ratios): (&[u8], &[u8]) = match encoding {
-        Encoding::Hd => (&[0, 1, 31, 32, 255], &[0, 1, 127, 128, 254, 255]),
-        Encoding::Normal => (&[0, 1, 30, 31], &[0, 1, 2, 3, 4, 5, 6, 7]),
-    };
-    let mut edges = Vec::new();
-    for &id1 in ids {
-        for &id2 in ids {
-            edges.extend(ratios.iter().map(|&ratio| [id1, id2, ratio]));
-        }
-    }
-    let n = edges.len();
-    let mut texels = Vec::with_capacity(bytes_of(encoding, 4 * n * n));
-    for z in 0..2 * n {
-        for x in 0..n {
-            // On even rows the pair (x, z / 2), below it a pair that runs through the others.
-            let partner = if z % 2 == 0 { z / 2 } else { (z / 2 + 7 * x + 3) % n };
-            push(encoding, &mut texels, edges[x]);
-            push(encoding, &mut texels, edges[partner]);
-        }
-    }
-    WeightMipCase { what: "edge values", encoding, size: [2 * n as u32; 2], texels }
-}
-
-fn bytes_of(encoding: Encoding, texels: usize) -> usize {
-    texels * encoding.texel_bytes()
-}
-
-fn push(encoding: Encoding, out: &mut Vec<u8>, [id1, id2, ratio]: [u8; 3]) {
-    match encoding {
-        Encoding::Hd => out.extend([id1, id2, ratio]),
-        Encoding::Normal => {
-            let bits = u16::from(id1) | u16::from(id2) << 5 | u16::from(ratio) << 10;
-            out.extend(bits.to_le_bytes());
-        }
-    }
+/// The words of some bytes, the last filled up with zeros: for cases whose answers are bytes.
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks(4).map(|c| c.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte))).collect()
 }
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): the same numbers everywhere.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -238,46 +206,75 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use highground_terrain::compute::{ComputeError, DeviceInfo};
+    use highground_terrain::compute::{Batch, DeviceInfo, Outputs};
 
-    /// A device that gets one bit of one pass wrong.
+    /// A device that gets one bit of one answer wrong.
     struct Wrong(CpuCompute);
 
     impl Compute for Wrong {
         fn info(&self) -> &DeviceInfo {
             self.0.info()
         }
-        fn weight_mip(
-            &self,
-            encoding: Encoding,
-            size: [u32; 2],
-            texels: &[u8],
-        ) -> Result<Vec<u8>, ComputeError> {
-            let mut out = self.0.weight_mip(encoding, size, texels)?;
-            if size == [31, 33] && encoding == Encoding::Normal {
-                out[5] ^= 1;
+        fn run(&self, batch: &Batch<'_>, out: &mut Outputs) -> Result<(), ComputeError> {
+            self.0.run(batch, out)?;
+            let first = &batch.steps()[0];
+            if batch.steps().len() == 1 && first.entry.name == "normal" && first.params[..2] == [31, 33] {
+                let mut right = Outputs::new();
+                self.0.run(batch, &mut right)?;
+                out.clear();
+                let words = out.next(right.words(0).len());
+                words.copy_from_slice(right.words(0));
+                words[5] ^= 1 << 8;
             }
-            Ok(out)
+            Ok(())
         }
     }
 
     #[test]
     fn one_wrong_bit_is_found_and_named() {
         let cpu = CpuCompute::new();
-        let equal = weight_mip(&cpu, &CpuCompute::new(), 3).unwrap();
-        assert!(equal.matches && equal.differing_bytes == 0 && equal.cases > 40);
-        let wrong = weight_mip(&cpu, &Wrong(CpuCompute::new()), 3).unwrap();
-        assert!(!wrong.matches);
-        assert_eq!(wrong.differing_bytes, 2);
-        assert_eq!(wrong.first_difference.as_deref(), Some("normal random bytes 31x33, byte 5"));
+        let cases = weight_mip::cases(3);
+        let equal = compare(&cases, &cpu, &CpuCompute::new()).unwrap();
+        assert!(equal.first.is_none() && equal.differing == 0 && equal.cases > 40);
+        let wrong = compare(&cases, &cpu, &Wrong(CpuCompute::new())).unwrap();
+        // Random bytes and ties, whole and as strips that hold all of it.
+        assert_eq!(wrong.differing, 4);
+        let first = wrong.first.unwrap();
+        assert_eq!((first.case.as_str(), first.index), ("normal random bytes 31x33", 5));
+        assert_eq!(first.expected.unwrap() ^ first.found.unwrap(), 0x100);
+        assert!(first.to_string().starts_with("normal random bytes 31x33: word 5 is 0x"), "{first}");
+    }
+
+    #[test]
+    fn answers_of_different_lengths_differ() {
+        let device = CpuCompute::new();
+        let count = std::sync::atomic::AtomicUsize::new(2);
+        let growing = Case::new("growing", move |_| {
+            Ok(vec![7; count.fetch_add(1, std::sync::atomic::Ordering::Relaxed)])
+        });
+        let found = compare(&[growing], &device, &device).unwrap();
+        assert_eq!((found.outputs, found.differing), (3, 1));
+        let expected = Difference { case: "growing".into(), index: 2, expected: None, found: Some(7) };
+        assert_eq!(found.first, Some(expected));
+    }
+
+    #[test]
+    fn every_pass_compares_a_million_words() {
+        let cpu = CpuCompute::new();
+        for pass in PASSES {
+            let outputs: usize = (pass.cases)(5).iter().map(|c| c.ask(&cpu).unwrap().len()).sum();
+            assert!(outputs >= 1_000_000, "{}: {outputs}", pass.name);
+        }
     }
 
     #[test]
     fn cases_depend_on_the_seed_alone() {
-        let bytes = |seed| -> Vec<u8> {
-            weight_mip_cases(seed).into_iter().filter(|c| c.size[0] < 600).flat_map(|c| c.texels).collect()
-        };
-        assert!(bytes(5) == bytes(5));
-        assert!(bytes(5) != bytes(6));
+        let cpu = CpuCompute::new();
+        for pass in PASSES {
+            let answers =
+                |seed| -> Vec<Vec<u32>> { (pass.cases)(seed).iter().map(|c| c.ask(&cpu).unwrap()).collect() };
+            let five = answers(5);
+            assert!(five == answers(5) && five != answers(6), "{}", pass.name);
+        }
     }
 }

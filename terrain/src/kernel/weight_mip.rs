@@ -4,10 +4,27 @@
 //! (full − ratio) to its first layer and ratio to its second; contributions are added up per layer over 32 layers,
 //! the two largest (ties to the smaller id) are kept and their ratio is renormalised, rounded half up. The rule is
 //! section 5.2 of the reference article on custom terrain. Integers only, so the GPU twin (`weight_mip.wgsl`) gives
-//! the same bytes. Never filters ids, never allocates, never touches files.
+//! the same bytes. Never filters ids, never touches files.
 //!
 //! Odd sizes round up; children beyond the edge contribute nothing. Ids of 32 and more contribute nothing. No
 //! contribution at all gives layer 0. Two equal contributions give ratio ⌈full / 2⌉ (128 or 4), the half rounded up.
+
+use super::{Bound, Entry, bytes_of, bytes_of_mut};
+use rayon::prelude::*;
+
+/// The next mip of HD texels, packed three bytes a texel. Parameters: width, height, width of the mip, texels of the mip.
+/// Reads texels, writes three words for each four texels of the mip; bytes behind the last texel are zeros.
+pub const HD: Entry = Entry {
+    kernel: "weight_mip",
+    name: "hd",
+    reads: 1,
+    writes: 1,
+    params: 4,
+    twin: |params, bound| twin::<Hd>(params, bound),
+};
+
+/// The next mip of Normal texels, two bytes a texel. As [`HD`], a word for each two texels of the mip.
+pub const NORMAL: Entry = Entry { name: "normal", twin: |params, bound| twin::<Normal>(params, bound), ..HD };
 
 /// Layers that can contribute.
 pub const LAYERS: u32 = 32;
@@ -265,6 +282,20 @@ impl Codec for Normal {
     fn write(bytes: &mut [u8], [id1, id2, ratio]: [u8; 3]) {
         bytes.copy_from_slice(&NormalTexel { id1, id2, ratio }.to_bytes());
     }
+}
+
+/// Rows of the mip that are a task of their own.
+const BAND: usize = 16;
+
+fn twin<C: Codec>(params: &[u32], bound: &mut Bound<'_>) {
+    let ([texels], [mip]) = bound.split();
+    let [w, h] = [params[0] as usize, params[1] as usize];
+    let (stride, mip_stride) = (w * C::BYTES, params[2] as usize * C::BYTES);
+    let texels = &bytes_of(texels)[..h * stride];
+    let (out, behind) = bytes_of_mut(mip).split_at_mut(params[3] as usize * C::BYTES);
+    behind.fill(0);
+    let bands = texels.par_chunks(2 * BAND * stride).zip(out.par_chunks_mut(BAND * mip_stride));
+    bands.for_each(|(texels, out)| rows::<C>([params[0], 0], texels, out));
 }
 
 fn rows<C: Codec>(size: [u32; 2], texels: &[u8], out: &mut [u8]) {

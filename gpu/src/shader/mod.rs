@@ -2,6 +2,9 @@
 //!
 //! Owns the list of modules. Never compiles anything at run time.
 
+#[cfg(feature = "compile")]
+pub mod compile;
+
 /// One compiled shader.
 #[derive(Clone, Copy, Debug)]
 pub struct Module {

@@ -1,9 +1,18 @@
 //! The trait that runs kernels: on the CPU here, on Vulkan in the GPU crate, with the same bits.
 //!
-//! Owns the seam between what is computed and where. Whoever needs a kernel takes a [`Compute`]; which one it is may
-//! change how long the work takes, never what it gives. Never chooses a device: that is the command's business.
+//! Owns the seam between what is computed and where. Whoever needs kernels fills a [`Batch`] and hands it to a [`Compute`];
+//! which one it is may change how long the work takes, never what it gives. Never chooses a device: that is the command's
+//! business.
 
-use crate::kernel::weight_mip::{self, Encoding, WeightMipError};
+pub mod batch;
+mod cpu;
+mod fallback;
+
+pub use batch::{Batch, BufferId, Outputs, Shared};
+pub use cpu::CpuCompute;
+pub use fallback::Fallback;
+
+use crate::kernel::weight_mip::WeightMipError;
 use std::fmt;
 
 /// What kind of machine runs the kernels.
@@ -61,19 +70,45 @@ impl fmt::Display for DeviceInfo {
     }
 }
 
-/// Why a kernel gave no result.
+/// Why kernels gave no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComputeError {
     /// The input is not what it says it is. Every device refuses it.
     #[error(transparent)]
     WeightMip(#[from] WeightMipError),
+    /// The input is not what a pass can take. Every device refuses it.
+    #[error("{pass}: {reason}")]
+    Refused {
+        /// The pass.
+        pass: &'static str,
+        /// What was expected and what was found.
+        reason: String,
+    },
+    /// A buffer is longer than every device can hold. Every device refuses it.
+    #[error("{pass}: a buffer of {words} words; {most} at most, so ask for less at once", most = batch::MOST_WORDS)]
+    TooLarge {
+        /// The kernel of the batch's first step.
+        pass: &'static str,
+        /// Its length.
+        words: u64,
+    },
     /// The device was lost: every later call on it fails too.
-    #[error("{device}: the device was lost while running {pass}; run again with --device cpu")]
+    #[error("{device}: the device was lost while running {pass}; --device cpu does without it")]
     DeviceLost {
         /// The device, as its [`DeviceInfo`] says.
         device: String,
         /// The kernel.
         pass: &'static str,
+    },
+    /// The device did not finish in time; it counts as lost.
+    #[error("{device}: {pass} did not finish within {seconds} s; --device cpu does without it")]
+    Timeout {
+        /// The device, as its [`DeviceInfo`] says.
+        device: String,
+        /// The kernel.
+        pass: &'static str,
+        /// How long was waited.
+        seconds: u64,
     },
     /// The device could not do it.
     #[error("{device}: {pass}: {reason}")]
@@ -87,71 +122,32 @@ pub enum ComputeError {
     },
 }
 
-/// Something that runs kernels. Every implementation gives the same bytes for the same input.
+impl ComputeError {
+    /// Whether another device could do it: the fault is not the input's.
+    pub fn is_of_the_device(&self) -> bool {
+        match self {
+            ComputeError::WeightMip(_) | ComputeError::Refused { .. } | ComputeError::TooLarge { .. } => {
+                false
+            }
+            ComputeError::DeviceLost { .. } | ComputeError::Timeout { .. } | ComputeError::Device { .. } => {
+                true
+            }
+        }
+    }
+}
+
+/// Something that runs kernels. Every implementation gives the same words for the same batch.
 pub trait Compute: Send + Sync {
     /// Where it runs.
     fn info(&self) -> &DeviceInfo;
 
-    /// The next mip of a row-major weight map of `size` texels: see [`weight_mip`]. The result has
-    /// [`weight_mip::mip_size`] texels.
+    /// Runs a batch to its end. `out` holds what it reads back afterwards; after an error it holds nothing that means
+    /// anything.
     ///
     /// # Errors
-    /// A length or size that is wrong, or a device that fails.
-    fn weight_mip(&self, encoding: Encoding, size: [u32; 2], texels: &[u8]) -> Result<Vec<u8>, ComputeError>;
-}
-
-/// Runs every kernel's CPU twin on the calling thread.
-#[derive(Clone, Debug)]
-pub struct CpuCompute {
-    info: DeviceInfo,
-}
-
-impl CpuCompute {
-    /// Always available.
-    pub const fn new() -> Self {
-        Self { info: DeviceInfo { kind: DeviceKind::Cpu, name: String::new(), driver: String::new() } }
-    }
-}
-
-impl Default for CpuCompute {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Compute for CpuCompute {
-    fn info(&self) -> &DeviceInfo {
-        &self.info
-    }
-
-    fn weight_mip(&self, encoding: Encoding, size: [u32; 2], texels: &[u8]) -> Result<Vec<u8>, ComputeError> {
-        // Checked before the result is allocated, so that a wrong size costs nothing.
-        weight_mip::check_len("source", encoding, size, texels.len() as u64)?;
-        let [w, h] = weight_mip::mip_size(size);
-        let mut out = vec![0; w as usize * h as usize * encoding.texel_bytes()];
-        weight_mip::downsample(encoding, size, texels, &mut out)?;
-        Ok(out)
-    }
+    /// A buffer that is too long, or a device that fails.
+    fn run(&self, batch: &Batch<'_>, out: &mut Outputs) -> Result<(), ComputeError>;
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wrong_length_is_refused_before_anything_is_allocated() {
-        let size = [weight_mip::MAX_SIDE, weight_mip::MAX_SIDE];
-        let refused = CpuCompute::new().weight_mip(Encoding::Hd, size, &[1, 2, 3]).unwrap_err();
-        assert_eq!(
-            refused.to_string(),
-            "source: expected 3298534883328 bytes for 1048576x1048576 hd texels, found 3"
-        );
-    }
-
-    #[test]
-    fn devices_describe_themselves_in_one_line() {
-        assert_eq!(CpuCompute::new().info().to_string(), "cpu");
-        let info = DeviceInfo { kind: DeviceKind::SoftwareGpu, name: "a".into(), driver: "b 1".into() };
-        assert_eq!(info.to_string(), "software gpu: a (b 1)");
-    }
-}
+mod tests;

@@ -1,0 +1,7 @@
+//! One file per pass: how a kernel is asked. Inputs checked, buffers and steps put into a batch, answers taken out.
+//!
+//! Owns what stands between the product's own types and a device's words. The same code asks every device, so none can
+//! be asked another question. Never chooses a device, never computes what a kernel should.
+
+pub mod scan;
+pub mod weight_mip;
