@@ -39,9 +39,12 @@ fn any_changed_constant_of_any_shader_is_found() {
     let (mut changed, cpu) = (0, CpuCompute::new());
     for pass in PASSES {
         let path = root().join(format!("gpu/shaders/{}.wgsl", pass.name));
-        let text = std::fs::read_to_string(&path).unwrap();
+        let own = std::fs::read_to_string(&path).unwrap();
+        let text = compile::with_includes(&path, &own).unwrap();
+        // How invocations are numbered beyond one row of groups is seen by the longest inputs alone: by those of scan.
+        let common = |line: &str| pass.name != "scan" && line.starts_with("const GROUP");
         let cases = (pass.cases)(3);
-        for line in text.lines().filter(|l| l.starts_with("const ")) {
+        for line in text.lines().filter(|l| l.starts_with("const ") && !common(l)) {
             // The last number of the line.
             let digits = |c: char| c.is_ascii_digit();
             let end = line.rfind(digits).expect("a constant has a number") + 1;
@@ -50,8 +53,8 @@ fn any_changed_constant_of_any_shader_is_found() {
             // One more or one less: one of them may only make an array longer than it has to be.
             let found = [number + 1, number.saturating_sub(1)].into_iter().any(|number| {
                 let other = format!("{}{}{}", &line[..start], number, &line[end..]);
-                let source = compile::with_includes(&path, &text.replacen(line, &other, 1)).unwrap();
                 // Or it is no shader any more.
+                let source = text.replacen(line, &other, 1);
                 let Ok(words) = compile::compile(&source, "changed") else { return false };
                 let spirv: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
                 let module = Module { name: pass.name, spirv: spirv.leak() };

@@ -4,6 +4,7 @@
 //! told of a kernel is an [`Entry`]: the name of a shader's entry point, what it binds, and the twin that does the same
 //! work on the CPU.
 
+pub mod atlas;
 pub mod control;
 pub mod normal;
 pub mod pyramid;
@@ -41,6 +42,21 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Runs the twin over these buffers.
+    ///
+    /// # Panics
+    /// When there are other numbers of parameters or buffers than the entry says.
+    pub fn call<const R: usize, const W: usize>(
+        &self,
+        params: &[u32],
+        reads: [&[u32]; R],
+        writes: [&mut [u32]; W],
+    ) {
+        assert_eq!((params.len(), R, W), (self.params, self.reads, self.writes), "{self:?}");
+        let mut bound = Bound { reads: reads.into_iter().collect(), writes: writes.into_iter().collect() };
+        (self.twin)(params, &mut bound);
+    }
+
     /// Kernel and entry point, for messages.
     pub fn label(&self) -> String {
         format!("{}.{}", self.kernel, self.name)
@@ -62,7 +78,8 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// Every entry point there is. The GPU crate's tests hold them against its shaders.
-pub const ENTRIES: &[&Entry] = &[&scan::TOTALS, &scan::SPREAD, &weight_mip::HD, &weight_mip::NORMAL];
+pub const ENTRIES: &[&Entry] =
+    &[&atlas::PACK, &scan::TOTALS, &scan::SPREAD, &weight_mip::HD, &weight_mip::NORMAL];
 
 /// The buffers of one call of a twin.
 #[derive(Debug, Default)]

@@ -47,11 +47,8 @@ impl Vertical {
     pub fn encode(self, slope2: [i32; 2]) -> [u8; 2] {
         let [a, c] = slope2.map(i32::unsigned_abs);
         let t = (bits(self.d) + 1).max(bits(a | c) + self.p);
-        let scaled = |v: u32, up: u32| {
-            if up >= t { v << (up - t) } else { (v + (1 << (t - up - 1))) >> (t - up) }
-        };
-        let [a, c] = [a, c].map(|v| scaled(v, self.p + 15));
-        let d = scaled(self.d, 15);
+        let [a, c] = [a, c].map(|v| scaled(v, self.p + 15, t));
+        let d = scaled(self.d, 15, t);
         // A correctly rounded root in double precision has the right whole part for every 32-bit number.
         let length = f64::from(a * a + d * d + c * c).sqrt() as u32;
         let inverse = (1 << 31) / length;
@@ -59,6 +56,72 @@ impl Vertical {
         let byte = |slope: i32, code: u8| if slope > 0 { 128 - code } else { 128 + code };
         [byte(slope2[0], code(a)), byte(slope2[1], code(c))]
     }
+}
+
+/// Samples that are done together, so that every step is a few vector instructions.
+pub(crate) const LANES: usize = 16;
+
+impl Vertical {
+    /// d and p of the algorithm, for a twin.
+    pub const fn parts(self) -> [u32; 2] {
+        [self.d, self.p]
+    }
+
+    /// From [`Self::parts`].
+    pub const fn from_parts([d, p]: [u32; 2]) -> Self {
+        Self { d, p }
+    }
+
+    /// As [`Self::encode`], for as many samples at once.
+    ///
+    /// Where no difference is so great that it decides the scale, which is where the ground rises less than about twice
+    /// as much as it runs, the whole algorithm is done in double precision: all its numbers are whole and below 2⁵³, and
+    /// ⌊v⌋ is v − ½ + 2⁻²⁰ rounded to the nearest, since no v that occurs is nearer than 2⁻¹⁷ below a whole number.
+    #[inline]
+    pub(crate) fn encode_lanes(self, x: &[i32; LANES], z: &[i32; LANES], out: &mut [[u8; 2]; LANES]) {
+        let t = bits(self.d) + 1;
+        let greatest = x.iter().zip(z).fold(0, |most, (x, z)| most | x.unsigned_abs() | z.unsigned_abs());
+        if bits(greatest) + self.p > t || t > self.p + 15 {
+            for ((&x, &z), out) in x.iter().zip(z).zip(out) {
+                *out = self.encode([x, z]);
+            }
+            return;
+        }
+        // Differences are shifted to the left: t is at most p + 15, so none is rounded.
+        let up = f64::from(1_u32 << (self.p + 15 - t));
+        let d = f64::from(scaled(self.d, 15, t));
+        let mut inverse = [0.0; LANES];
+        for ((&x, &z), inverse) in x.iter().zip(z).zip(&mut inverse) {
+            let (a, c) = (f64::from(x) * up, f64::from(z) * up);
+            *inverse = whole(2_147_483_648.0 / whole((a * a + d * d + c * c).sqrt()));
+        }
+        for (slopes, axis) in [(x, 0), (z, 1)] {
+            for ((&slope, &inverse), out) in slopes.iter().zip(&inverse).zip(out.iter_mut()) {
+                let v = f64::from(slope).abs() * up;
+                let part = whole(v * inverse * (1.0 / 32_768.0));
+                // Below 2⁸, so the sign can go with it; what is left after adding 2⁵² are the lowest bits.
+                let code = whole((127.0 * part + 32_768.0) * (1.0 / 65_536.0));
+                let signed = if slope > 0 { 128.0 - code } else { 128.0 + code };
+                out[axis] = (signed + MAGIC).to_bits() as u8;
+            }
+        }
+    }
+}
+
+/// 2⁵² + 2⁵¹: what is added to it is rounded to a whole number, ties to even.
+const MAGIC: f64 = 6_755_399_441_055_744.0;
+
+/// The whole part of what is not negative, below 2⁵⁰ and not within 2⁻¹⁹ below a whole number.
+#[inline(always)]
+fn whole(v: f64) -> f64 {
+    const DOWN: f64 = 0.5 - 1.0 / 1_048_576.0;
+    (v - DOWN + MAGIC) - MAGIC
+}
+
+/// v times 2ᵘᵖ⁻ᵗ, rounded half up.
+#[inline(always)]
+const fn scaled(v: u32, up: u32, t: u32) -> u32 {
+    if up >= t { v << (up - t) } else { (v + (1 << (t - up - 1))) >> (t - up) }
 }
 
 /// Binary digits.
@@ -89,14 +152,44 @@ pub fn row(
     assert!(out.len() == n && [above, below].iter().flatten().all(|r| r.len() == n), "rows of one length");
     let vertical = Vertical::new(spacing_256, k);
     let at = |row: Option<&[i32]>, x: usize| row.map_or(VOID, |row| row[x]);
-    for (x, (&here, out)) in row.iter().zip(out).enumerate() {
+    each_lanes(n, out, vertical, |x| {
+        let here = row[x];
         let west = if x == 0 { VOID } else { row[x - 1] };
         let east = if x + 1 == n { VOID } else { row[x + 1] };
-        *out = if here == VOID {
-            UP
-        } else {
-            vertical.encode([slope2(west, here, east), slope2(at(above, x), here, at(below, x))])
-        };
+        slopes([west, east, at(above, x), at(below, x)], here)
+    });
+}
+
+/// As [`row`], for rows that have one sample more at either end, void where the map ends: `out` is two shorter.
+///
+/// # Panics
+/// When the slices differ in length.
+pub fn row_within(rows: [&[i32]; 3], vertical: Vertical, out: &mut [[u8; 2]]) {
+    let [above, row, below] = rows;
+    let n = out.len();
+    assert!(rows.iter().all(|r| r.len() == n + 2), "rows of one length");
+    each_lanes(n, out, vertical, |x| slopes([row[x], row[x + 2], above[x + 1], below[x + 1]], row[x + 1]));
+}
+
+/// Twice the slopes at a sample between its neighbours to the west, east, north and south; none at a void.
+#[inline(always)]
+fn slopes([west, east, north, south]: [i32; 4], here: i32) -> [i32; 2] {
+    if here == VOID { [0, 0] } else { [slope2(west, here, east), slope2(north, here, south)] }
+}
+
+/// Encodes n slopes, in lanes as far as they fill some.
+#[inline(always)]
+fn each_lanes(n: usize, out: &mut [[u8; 2]], vertical: Vertical, slopes: impl Fn(usize) -> [i32; 2]) {
+    let (whole, rest) = out.as_chunks_mut::<LANES>();
+    let [mut xs, mut zs] = [[0; LANES]; 2];
+    for (chunk, out) in whole.iter_mut().enumerate() {
+        for (lane, (x, z)) in xs.iter_mut().zip(&mut zs).enumerate() {
+            [*x, *z] = slopes(chunk * LANES + lane);
+        }
+        vertical.encode_lanes(&xs, &zs, out);
+    }
+    for (out, x) in rest.iter_mut().zip(n - n % LANES..) {
+        *out = vertical.encode(slopes(x));
     }
 }
 

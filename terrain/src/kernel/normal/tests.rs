@@ -143,3 +143,39 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn lanes_give_the_bytes_of_single_samples(
+        slopes in vec([slope2(), slope2()], LANES),
+        most in 1u32..=26,
+        spacing in 1..=MAX_SPACING_256,
+        q in 0..=MAX_QUANTUM_LOG2,
+    ) {
+        let vertical = Vertical::new(spacing, k(q));
+        let cut = |v: i32| v % (1 << most);
+        let (xs, zs) = (std::array::from_fn(|i| cut(slopes[i][0])), std::array::from_fn(|i| cut(slopes[i][1])));
+        let mut found = [[0; 2]; LANES];
+        vertical.encode_lanes(&xs, &zs, &mut found);
+        for lane in 0..LANES {
+            prop_assert_eq!(found[lane], vertical.encode([xs[lane], zs[lane]]), "{:?}", (xs[lane], zs[lane]));
+        }
+    }
+}
+
+#[test]
+fn lanes_give_the_bytes_of_single_samples_for_every_gentle_slope() {
+    for (spacing, q) in [(256, 7), (256, 12), (128, 10), (7680, 7), (300, 3)] {
+        let vertical = Vertical::new(spacing, k(q));
+        for dx in -700..700 {
+            for dz in (-700..700).step_by(LANES) {
+                let zs = std::array::from_fn(|i| dz + i as i32);
+                let mut found = [[0; 2]; LANES];
+                vertical.encode_lanes(&[dx; LANES], &zs, &mut found);
+                for (found, z) in found.iter().zip(zs) {
+                    assert_eq!(*found, vertical.encode([dx, z]), "{dx} {z} {spacing} {q}");
+                }
+            }
+        }
+    }
+}
