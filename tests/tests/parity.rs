@@ -31,6 +31,17 @@ fn every_pass_gives_the_same_words_on_cpu_and_gpu() {
     }
 }
 
+/// Where the last number of a line is, and which it is: decimal, or hexadecimal after 0x.
+fn last_number(line: &str) -> (usize, usize, u32) {
+    let end = line.rfind(|c: char| c.is_ascii_hexdigit()).expect("a constant has a number") + 1;
+    let start = line[..end].rfind(|c: char| !c.is_ascii_hexdigit() && c != 'x').map_or(0, |i| i + 1);
+    let number = match line[start..end].strip_prefix("0x") {
+        Some(hex) => u32::from_str_radix(hex, 16),
+        None => line[start..end].parse(),
+    };
+    (start, end, number.unwrap_or_else(|e| panic!("{line}: {e}")))
+}
+
 #[test]
 fn any_changed_constant_of_any_shader_is_found() {
     if gpu::is_off(test_name!()) {
@@ -45,16 +56,11 @@ fn any_changed_constant_of_any_shader_is_found() {
         let common = |line: &str| pass.name != "scan" && line.starts_with("const GROUP");
         let cases = (pass.cases)(3);
         for line in text.lines().filter(|l| l.starts_with("const ") && !common(l)) {
-            // The last number of the line.
-            let digits = |c: char| c.is_ascii_digit();
-            let end = line.rfind(digits).expect("a constant has a number") + 1;
-            let start = line[..end].rfind(|c| !digits(c)).map_or(0, |i| i + 1);
-            let number: u64 = line[start..end].parse().unwrap();
+            let (start, end, number) = last_number(line);
             // One more or one less: one of them may only make an array longer than it has to be.
-            let found = [number + 1, number.saturating_sub(1)].into_iter().any(|number| {
-                let other = format!("{}{}{}", &line[..start], number, &line[end..]);
+            let found = [number.wrapping_add(1), number.wrapping_sub(1)].into_iter().any(|number| {
+                let source = text.replacen(line, &format!("{}{number}{}", &line[..start], &line[end..]), 1);
                 // Or it is no shader any more.
-                let source = text.replacen(line, &other, 1);
                 let Ok(words) = compile::compile(&source, "changed") else { return false };
                 let spirv: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
                 let module = Module { name: pass.name, spirv: spirv.leak() };

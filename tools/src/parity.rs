@@ -4,6 +4,7 @@
 //! Equality is of words; nothing here knows a tolerance.
 
 mod atlas;
+mod clipmap;
 mod scan;
 mod weight_mip;
 
@@ -64,6 +65,7 @@ pub struct Pass {
 #[rustfmt::skip]
 pub const PASSES: &[Pass] = &[
     Pass { name: "atlas", cases: atlas::cases },
+    Pass { name: "clipmap", cases: clipmap::cases },
     Pass { name: "scan", cases: scan::cases },
     Pass { name: "weight_mip", cases: weight_mip::cases },
 ];

@@ -5,6 +5,7 @@
 //! work on the CPU.
 
 pub mod atlas;
+pub mod clipmap;
 pub mod control;
 pub mod normal;
 pub mod pyramid;
@@ -78,8 +79,16 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// Every entry point there is. The GPU crate's tests hold them against its shaders.
-pub const ENTRIES: &[&Entry] =
-    &[&atlas::PACK, &scan::TOTALS, &scan::SPREAD, &weight_mip::HD, &weight_mip::NORMAL];
+pub const ENTRIES: &[&Entry] = &[
+    &atlas::PACK,
+    &clipmap::CENTRES,
+    &clipmap::SLOTS,
+    &clipmap::COPY,
+    &scan::TOTALS,
+    &scan::SPREAD,
+    &weight_mip::HD,
+    &weight_mip::NORMAL,
+];
 
 /// The buffers of one call of a twin.
 #[derive(Debug, Default)]

@@ -4,5 +4,6 @@
 //! be asked another question. Never chooses a device, never computes what a kernel should.
 
 pub mod atlas;
+pub mod clipmap;
 pub mod scan;
 pub mod weight_mip;
