@@ -6,6 +6,7 @@
 mod atlas;
 mod clipmap;
 mod scan;
+mod scatter;
 mod weight_mip;
 
 use crate::{Failure, device, stdout};
@@ -67,6 +68,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "atlas", cases: atlas::cases },
     Pass { name: "clipmap", cases: clipmap::cases },
     Pass { name: "scan", cases: scan::cases },
+    Pass { name: "scatter", cases: scatter::cases },
     Pass { name: "weight_mip", cases: weight_mip::cases },
 ];
 

@@ -61,3 +61,14 @@ fn normal_bytes(x: i32, z: i32, d: u32, p: u32) -> u32 {
     let inverse = (1u << 31u) / root(sa * sa + sd * sd + sc * sc);
     return normal_byte(x, sa, inverse) | (normal_byte(z, sc, inverse) << 8u);
 }
+
+// The cosine of a slope in 1/65536.
+fn normal_cosine(x: i32, z: i32, d: u32, p: u32) -> u32 {
+    let a = u32(abs(x));
+    let c = u32(abs(z));
+    let t = max(bits(d) + 1u, bits(a | c) + p);
+    let sa = scaled(a, p + 15u, t);
+    let sc = scaled(c, p + 15u, t);
+    let sd = scaled(d, 15u, t);
+    return (sd * ((1u << 31u) / root(sa * sa + sd * sd + sc * sc))) >> 15u;
+}

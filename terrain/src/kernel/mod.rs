@@ -10,6 +10,7 @@ pub mod control;
 pub mod normal;
 pub mod pyramid;
 pub mod scan;
+pub mod scatter;
 pub mod weight_mip;
 pub mod weights;
 
@@ -79,15 +80,13 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// Every entry point there is. The GPU crate's tests hold them against its shaders.
+#[rustfmt::skip]
 pub const ENTRIES: &[&Entry] = &[
     &atlas::PACK,
-    &clipmap::CENTRES,
-    &clipmap::SLOTS,
-    &clipmap::COPY,
-    &scan::TOTALS,
-    &scan::SPREAD,
-    &weight_mip::HD,
-    &weight_mip::NORMAL,
+    &clipmap::CENTRES, &clipmap::SLOTS, &clipmap::COPY,
+    &scan::TOTALS, &scan::SPREAD,
+    &scatter::ACCEPT, &scatter::EMIT,
+    &weight_mip::HD, &weight_mip::NORMAL,
 ];
 
 /// The buffers of one call of a twin.

@@ -58,6 +58,18 @@ impl Vertical {
     }
 }
 
+impl Vertical {
+    /// The cosine of a slope in 1/2¹⁶: ⌊d · inverse / 2¹⁵⌋ of the algorithm. Takes what [`Self::encode`] does.
+    pub fn cosine(self, slope2: [i32; 2]) -> u32 {
+        let [a, c] = slope2.map(i32::unsigned_abs);
+        let t = (bits(self.d) + 1).max(bits(a | c) + self.p);
+        let [a, c] = [a, c].map(|v| scaled(v, self.p + 15, t));
+        let d = scaled(self.d, 15, t);
+        let length = f64::from(a * a + d * d + c * c).sqrt() as u32;
+        (d * ((1 << 31) / length)) >> 15
+    }
+}
+
 /// Samples that are done together, so that every step is a few vector instructions.
 pub(crate) const LANES: usize = 16;
 

@@ -6,4 +6,5 @@
 pub mod atlas;
 pub mod clipmap;
 pub mod scan;
+pub mod scatter;
 pub mod weight_mip;
