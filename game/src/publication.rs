@@ -168,7 +168,8 @@ impl Publication {
     /// Nothing wanted, nothing resident.
     pub fn new(data: BlockData, due_ticks: u32, max_blocks: u32, retry_after_ticks: u32) -> Self {
         let source = data.source();
-        let ground = Arc::new(Ground::empty(source.config(), source.block_side()));
+        let ground = Ground::empty(source.config(), source.block_side());
+        let ground = Arc::new(ground.with_catalogue(Arc::new(source.catalogue().clone())));
         let shared = SharedGround::new(ground.clone());
         if !source.materials().is_empty() {
             let fallback = PhysicalMaterial::default();
@@ -203,6 +204,11 @@ impl Publication {
     /// The same, as the collider holds it.
     pub fn shared_ground(&self) -> &Arc<SharedGround> {
         &self.shared
+    }
+
+    /// How many resident cells have a physical material that the terrain does not have: they feel like the default one.
+    pub fn stray_materials(&self) -> u64 {
+        self.shared.materials().map_or(0, |m| m.out_of_range())
     }
 
     /// What was counted so far.

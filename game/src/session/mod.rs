@@ -36,12 +36,17 @@ pub struct Map {
 }
 
 impl Map {
-    /// Walkers swim: where a terrain has water, its blocks carry it.
-    fn with_water(self) -> Self {
-        if self.source.catalogue().water.is_none() {
+    /// Walkers swim and bodies feel what they touch: where a terrain has water or physical materials, its blocks carry
+    /// them.
+    fn with_planes(self) -> Self {
+        let planes = PlaneChoice {
+            water: self.source.catalogue().water.is_some(),
+            materials: !self.source.materials().is_empty(),
+            ..PlaneChoice::NONE
+        };
+        if planes == PlaneChoice::NONE {
             return self;
         }
-        let planes = PlaneChoice { water: true, ..PlaneChoice::NONE };
         Self { source: Arc::new(WithPlanes::new(self.source, planes)), ..self }
     }
 }
@@ -85,6 +90,9 @@ pub struct SessionStats {
     pub removed: u64,
     /// Inputs refused.
     pub refused_inputs: u64,
+    /// The most resident cells at once whose physical material the terrain does not have; see
+    /// [`TickReport::stray_materials`].
+    pub stray_materials: u64,
 }
 
 /// A character as others see it.
@@ -137,7 +145,7 @@ impl Session {
     /// When the configuration is out of range, or there are no threads to be had.
     pub fn new(map: Map, config: SessionConfig, runtime: RuntimeConfig) -> Result<Self, SessionError> {
         config.check()?;
-        let map = map.with_water();
+        let map = map.with_planes();
         let placement = map.source.config().placement;
         if placement != Placement::default() {
             return Err(SessionError::Placed(placement));
@@ -208,6 +216,8 @@ impl Session {
         self.take_inputs(inputs);
         systems::mark(self, System::Inputs);
         self.publication.begin(self.tick, arrivals, &mut self.report.events)?;
+        self.report.stray_materials = self.publication.stray_materials();
+        self.stats.stray_materials = self.stats.stray_materials.max(self.report.stray_materials);
         systems::mark(self, System::Ground);
         systems::update_windows(self);
         systems::mark(self, System::Windows);

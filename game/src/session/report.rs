@@ -94,6 +94,8 @@ pub struct TickReport {
     pub refused: Vec<InputError>,
     /// Bodies held in it.
     pub gated: u64,
+    /// Resident cells whose physical material the terrain does not have: they feel like the default material.
+    pub stray_materials: u64,
     /// One hash per entity and component, in id order; empty unless traced.
     pub trace: Vec<EntityTrace>,
 }
@@ -105,6 +107,7 @@ impl TickReport {
         self.events.clear();
         self.refused.clear();
         self.gated = 0;
+        self.stray_materials = 0;
         self.trace.clear();
     }
 }

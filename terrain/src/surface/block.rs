@@ -15,6 +15,8 @@ pub struct Block {
     side: BlockSide,
     heights: Box<[i32]>,
     mask: Box<[u8]>,
+    /// The mask without what physical holes remove; absent where they remove nothing.
+    solid: Option<Box<[u8]>>,
     weights: Option<Arc<[HdTexel]>>,
     planes: BlockPlanes,
 }
@@ -38,7 +40,7 @@ impl Block {
         if let Some(w) = &weights {
             assert!([n, 4 * n, 16 * n].contains(&w.len()), "a block holds side² · 1, 4 or 16 weight texels");
         }
-        Self { pos, side, heights, mask, weights, planes: BlockPlanes::default() }
+        Self { pos, side, heights, mask, solid: None, weights, planes: BlockPlanes::default() }
     }
 
     /// The same block with planes.
@@ -56,6 +58,18 @@ impl Block {
             assert!(whole, "a block's {} cover it", kind.name());
         }
         Self { planes, ..self }
+    }
+
+    /// The same block without the triangles that physical holes remove: `side²` bytes, X fastest, of which a set bit
+    /// removes. What is visible stays so, but is no surface.
+    ///
+    /// # Panics
+    /// When the length is wrong.
+    #[must_use]
+    pub fn with_physical_holes(self, removed: &[u8]) -> Self {
+        assert_eq!(removed.len(), self.mask.len(), "physical holes cover the block");
+        let solid: Box<[u8]> = self.mask.iter().zip(removed).map(|(mask, removed)| mask & !removed).collect();
+        Self { solid: (solid != self.mask).then_some(solid), ..self }
     }
 
     /// Its planes.
@@ -78,9 +92,14 @@ impl Block {
         &self.heights
     }
 
-    /// Two bits a cell, one byte each, X fastest.
+    /// Visibility: two bits a cell, one byte each, X fastest.
     pub fn mask(&self) -> &[u8] {
         &self.mask
+    }
+
+    /// What there is of the surface, as [`Block::mask`]: triangles that neither visibility nor physical holes remove.
+    pub fn solid(&self) -> &[u8] {
+        self.solid.as_deref().unwrap_or(&self.mask)
     }
 
     /// HD weight texels, X fastest, if the terrain has weights.
@@ -88,7 +107,7 @@ impl Block {
         self.weights.as_ref()
     }
 
-    /// Valid, or Empty when every triangle is removed.
+    /// Valid, or Empty when no triangle is visible.
     pub fn state(&self) -> DataState {
         if self.mask.iter().all(|&m| m == 0) { DataState::Empty } else { DataState::Valid }
     }
@@ -104,6 +123,7 @@ impl Block {
         std::mem::size_of::<Self>()
             + self.heights.len() * 4
             + self.mask.len()
+            + self.solid.as_ref().map_or(0, |s| s.len())
             + self.weights.as_ref().map_or(0, |w| w.len() * std::mem::size_of::<HdTexel>())
             + self.planes.bytes()
     }

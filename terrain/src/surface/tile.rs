@@ -110,7 +110,7 @@ impl Tile {
         let first = self.side.first_sample(self.pos);
         let mut bytes = Vec::with_capacity(width * width);
         for z in -1..=n {
-            append_row(around, n, z, 1, 0, Block::mask, &mut bytes);
+            append_row(around, n, z, 1, 0, Block::solid, &mut bytes);
         }
         let (x0, x1) = ((self.shown.x0 - first.x + 1) as usize, (self.shown.x1 - first.x + 1) as usize);
         let rows = (self.shown.z0 - first.z + 1) as usize..(self.shown.z1 - first.z + 1) as usize;
