@@ -3,13 +3,14 @@
 //! Owns the order of systems. Everything that enters a tick comes in as inputs or publications; everything it gives
 //! is in its report and its state.
 
+mod parts;
 mod report;
 mod systems;
 mod walking;
 
 pub use report::{EntityTrace, SYSTEMS, System, TickReport};
 
-use crate::component::{Arriving, Ball, Footing, Gate, NetId, PhysicsBody, Spawn};
+use crate::component::{Arriving, Ball, Crate, Footing, Gate, NetId, PhysicsBody, Platform, Spawn};
 use crate::config::{RuntimeConfig, SessionConfig, SessionConfigError};
 use crate::input::{Input, InputError};
 use crate::physics::Physics;
@@ -227,6 +228,7 @@ impl Session {
         systems::mark(self, System::Footing);
         walking::walk(self);
         systems::mark(self, System::Walk);
+        parts::move_platforms(self);
         self.physics.step();
         systems::read_physics(self);
         systems::mark(self, System::Physics);
@@ -258,7 +260,7 @@ impl Session {
     }
 
     fn take_input(&mut self, input: &Input) -> Result<(), InputError> {
-        input.check()?;
+        input.check(self.config.max_speed)?;
         match input {
             Input::Join { key, x, z } => self.join(key, *x, *z),
             Input::Ball { key, radius, position, velocity } => {
@@ -270,6 +272,18 @@ impl Session {
                     spin: glam::DVec3::ZERO,
                 };
                 self.add_ball(key, ball)
+            }
+            Input::Platform { key, half_extents, way } => {
+                let half_extents = (*half_extents).into();
+                let (since, way) = (self.tick, Arc::new(way.clone()));
+                self.add_platform(key, Platform { half_extents, since, way })
+            }
+            Input::Crate { key, position, half_extents, density } => {
+                let (velocity, rotation) = (glam::DVec3::ZERO, glam::DQuat::IDENTITY);
+                let (position, half_extents) = ((*position).into(), (*half_extents).into());
+                let density = *density;
+                let spin = velocity;
+                self.add_crate(key, Crate { half_extents, density, position, rotation, velocity, spin })
             }
             Input::Leave { id } => {
                 let at = self.find(*id)?;
@@ -328,13 +342,6 @@ impl Session {
                 Gate { held: true },
                 PhysicsBody(body),
             ))
-        })
-    }
-
-    fn add_ball(&mut self, key: &str, ball: Ball) -> Result<(), InputError> {
-        self.enlist(key, |s, id| {
-            let body = s.physics.add_ball(&ball);
-            s.world.spawn((id, ball, Gate { held: true }, PhysicsBody(body)))
         })
     }
 
@@ -436,10 +443,5 @@ impl Session {
             arriving: e.has::<Arriving>(),
             footing: *e.get::<&Footing>()?,
         })
-    }
-
-    /// Balls in id order.
-    pub fn balls(&self) -> impl Iterator<Item = (NetId, Ball)> + '_ {
-        self.roster.iter().filter_map(|&(id, entity)| Some((id, *self.world.get::<&Ball>(entity).ok()?)))
     }
 }

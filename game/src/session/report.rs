@@ -42,11 +42,22 @@ pub(crate) enum Component {
     Footing,
     Gate,
     Ball,
+    Platform,
+    Crate,
 }
 
 impl Component {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Spawn, Self::Arriving, Self::Walker, Self::Command, Self::Footing, Self::Gate, Self::Ball];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Spawn,
+        Self::Arriving,
+        Self::Walker,
+        Self::Command,
+        Self::Footing,
+        Self::Gate,
+        Self::Ball,
+        Self::Platform,
+        Self::Crate,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
@@ -57,6 +68,8 @@ impl Component {
             Self::Footing => "footing",
             Self::Gate => "gate",
             Self::Ball => "ball",
+            Self::Platform => "platform",
+            Self::Crate => "crate",
         }
     }
 }

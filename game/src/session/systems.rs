@@ -1,12 +1,14 @@
 //! The systems: free functions without hidden state. What touches entities walks the roster in network-id order.
 
 use super::Session;
+use super::parts::{self, Loose};
 use super::report::{Component, EntityTrace, System};
-use crate::component::{Arriving, Ball, Footing, Gate, PhysicsBody, Spawn};
+use crate::component::{Arriving, Ball, Crate, Footing, Gate, PhysicsBody, Platform, Spawn};
 use crate::config::TICK_SECONDS;
 use crate::publication::Footprint;
 use crate::state_hash::StateBytes;
 use crate::walker::{self, WalkCommand, WalkerState};
+use crate::way::Way;
 use glam::DVec3;
 use highground_terrain::coord::{CellPos, LatticePos};
 use highground_terrain::surface::Ground;
@@ -34,12 +36,13 @@ fn reach(session: &Session, entity: hecs::EntityRef<'_>) -> Option<(f64, f64, f6
     }
     if let Some(state) = entity.get::<&WalkerState>() {
         let speed = DVec3::new(state.velocity.x, 0.0, state.velocity.z).length();
-        return Some((state.position.x, state.position.z, walker.radius + speed.max(fastest)));
+        let carried = session.platform_speed(state.carrier);
+        return Some((state.position.x, state.position.z, walker.radius + speed.max(fastest) + carried));
     }
-    let ball = entity.get::<&Ball>()?;
+    let loose = Loose::of(entity)?;
     // A second of rolling at the present speed and of falling down the steepest slope there is.
-    let reach = ball.radius + ball.velocity.length() + 0.5 * session.config.gravity;
-    Some((ball.position.x, ball.position.z, reach))
+    let reach = loose.radius + loose.velocity.length() + 0.5 * session.config.gravity;
+    Some((loose.pose.translation.x, loose.pose.translation.z, reach))
 }
 
 pub(super) fn update_windows(session: &mut Session) {
@@ -61,26 +64,18 @@ pub(super) fn gate_bodies(session: &mut Session) {
         let entity = session.roster[at].1;
         try_arrive(session, entity);
         let Ok(e) = session.world.entity(entity) else { continue };
-        let Some(body) = e.get::<&PhysicsBody>().map(|b| b.0) else { continue };
         let held = if e.has::<Arriving>() {
             true
         } else if let Some(state) = e.get::<&WalkerState>() {
             let reach = session.config.walker.radius + one_step;
             !session.publication.is_published(Footprint::around(state.position.x, state.position.z, reach))
-        } else if let Some(ball) = e.get::<&Ball>() {
-            let reach = ball.radius + one_step;
-            let held =
-                !session.publication.is_published(Footprint::around(ball.position.x, ball.position.z, reach));
-            let was = e.get::<&Gate>().is_some_and(|g| g.held);
-            match (was, held) {
-                (true, false) => session.physics.release_ball(body, &ball),
-                (false, true) => session.physics.hold_ball(body),
-                _ => {}
-            }
-            held
         } else {
-            continue;
+            match parts::gate(session, entity) {
+                Some(held) => held,
+                None => continue,
+            }
         };
+        let Ok(e) = session.world.entity(entity) else { continue };
         if let Some(mut gate) = e.get::<&mut Gate>() {
             gate.held = held;
         }
@@ -147,18 +142,17 @@ pub(super) fn find_footing(session: &mut Session) {
 }
 
 pub(super) fn read_physics(session: &mut Session) {
-    for &(_, entity) in &session.roster {
+    for at in 0..session.roster.len() {
+        let entity = session.roster[at].1;
         let Ok(e) = session.world.entity(entity) else { continue };
         if e.get::<&Gate>().is_none_or(|g| g.held) {
             continue;
         }
-        if let (Some(mut ball), Some(body)) = (e.get::<&mut Ball>(), e.get::<&PhysicsBody>()) {
-            session.physics.read_ball(body.0, &mut ball, session.config.max_speed);
-        }
+        parts::read(session, entity);
     }
 }
 
-/// Characters that left the extent or fell out of the world go home; balls that did are removed.
+/// Characters that left the extent or fell out of the world go home; balls and crates that did are removed.
 pub(super) fn recover_lost(session: &mut Session) {
     let floor = session.lowest_m - session.config.fall_limit_m;
     let terrain = *session.map.source.config();
@@ -174,7 +168,7 @@ pub(super) fn recover_lost(session: &mut Session) {
     while at < session.roster.len() {
         let entity = session.roster[at].1;
         match session.world.entity(entity).ok().and_then(|e| loss(e, lost)) {
-            Some(Loss::Ball) => {
+            Some(Loss::Loose) => {
                 session.stats.removed += 1;
                 // The next entity moves into this place.
                 session.remove_at(at);
@@ -243,13 +237,13 @@ pub(super) fn trace_entities(session: &mut Session) {
 
 /// A body that left the world.
 enum Loss {
-    Ball,
+    Loose,
     Character(Spawn),
 }
 
 fn loss(e: hecs::EntityRef<'_>, lost: impl Fn(DVec3) -> bool) -> Option<Loss> {
-    if let Some(ball) = e.get::<&Ball>() {
-        return lost(ball.position).then_some(Loss::Ball);
+    if let Some(loose) = Loose::of(e) {
+        return lost(loose.pose.translation).then_some(Loss::Loose);
     }
     let (state, spawn) = (e.get::<&WalkerState>()?, e.get::<&Spawn>()?);
     (!e.has::<Arriving>() && lost(state.position)).then_some(Loss::Character(*spawn))
@@ -316,7 +310,34 @@ fn write_component(e: hecs::EntityRef<'_>, component: Component, out: &mut State
                 out.vec3(ball.spin);
             }
         }
+        Component::Platform => {
+            let platform = e.get::<&Platform>();
+            out.bool(platform.is_some());
+            if let Some(platform) = platform {
+                out.vec3(platform.half_extents);
+                out.u64(platform.since);
+                write_way(&platform.way, out);
+            }
+        }
+        Component::Crate => {
+            if let Some(c) = present::<Crate>(e, out) {
+                out.vec3(c.half_extents);
+                out.f64(c.density);
+                out.vec3(c.position);
+                out.quat(c.rotation);
+                out.vec3(c.velocity);
+                out.vec3(c.spin);
+            }
+        }
     }
+}
+
+fn write_way(way: &Way, out: &mut StateBytes) {
+    out.u64(way.points.len() as u64);
+    way.points.iter().for_each(|&p| out.vec3(p.into()));
+    out.f64(way.speed);
+    out.u8(way.end as u8);
+    out.f64(way.turn);
 }
 
 /// A place to stand at (x, z), or the nearest found on growing squares of whole metres around it.

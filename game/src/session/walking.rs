@@ -4,8 +4,8 @@
 //! A walker reads the ground, the obstacles of the tick's start and its own state, and writes to its own place; what
 //! it does to bodies is merged by body and walker. So threads and order change nothing.
 
-use super::Session;
-use crate::component::{Arriving, Ball, Footing, Gate, NetId, PhysicsBody};
+use super::{Session, parts};
+use crate::component::{Arriving, Footing, Gate, NetId, PhysicsBody};
 use crate::config::TICK_SECONDS;
 use crate::walker::{
     Obstacle, ObstacleKind, Push, Surroundings, WalkCommand, WalkStep, WalkerState, merge_pushes, walk_among,
@@ -59,24 +59,19 @@ pub(super) fn walk(session: &mut Session) {
     session.moves = moves;
 }
 
-/// The characters that stand and the balls, as they are at the start of the walk.
+/// The characters that stand and everything else, as they are at the start of the walk.
 fn gather_obstacles(session: &mut Session) {
     let mut obstacles = std::mem::take(&mut session.obstacles);
     let solids = session.roster.iter().filter_map(|&(id, entity)| {
         let e = session.world.entity(entity).ok()?;
-        let (shape, mass) = session.physics.solid(e.get::<&PhysicsBody>()?.0)?;
-        let solid =
-            |pose, velocity, spin, kind| Obstacle { id: id.0, part: 0, shape, pose, velocity, spin, kind };
-        if let Some(ball) = e.get::<&Ball>() {
-            let pose = Pose::from_parts(ball.position, ball.rotation);
-            return Some(solid(pose, ball.velocity, ball.spin.y, ObstacleKind::Dynamic { mass }));
-        }
+        let Some(state) = e.get::<&WalkerState>() else { return parts::obstacle(session, id, e) };
         if e.has::<Arriving>() {
             return None;
         }
-        let state = e.get::<&WalkerState>()?;
+        let (shape, _) = session.physics.solid(e.get::<&PhysicsBody>()?.0)?;
         let kind = ObstacleKind::Character { carrier: state.carrier };
-        Some(solid(Pose::from_translation(state.position), state.velocity, 0.0, kind))
+        let (pose, velocity) = (Pose::from_translation(state.position), state.velocity);
+        Some(Obstacle { id: id.0, part: 0, shape, pose, velocity, spin: 0.0, kind })
     });
     obstacles.rebuild(solids, TICK_SECONDS).expect("ids are unique, positions finite and shapes convex");
     session.obstacles = obstacles;
