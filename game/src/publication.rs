@@ -6,13 +6,13 @@
 //! player: the window is the union of all bodies' windows.
 
 use crate::state_hash::StateBytes;
-use highground_terrain::collide::{Materials, RefusedGround, SharedGround};
-use highground_terrain::content::PhysicalMaterial;
+use highground_terrain::collide::{BlockMaterials, Materials, RefusedGround, SharedGround, is_made_of};
+use highground_terrain::content::{PhysicalMaterial, PlaneKind};
 use highground_terrain::coord::{BlockPos, CellPos, CellRect};
-use highground_terrain::runtime::{BlockData, DataStats};
+use highground_terrain::runtime::{BlockData, DataStats, ReadBlock};
 use highground_terrain::state::{DataState, PublicationState};
 use highground_terrain::store::BlockError;
-use highground_terrain::surface::{Ground, Slot, Tile};
+use highground_terrain::surface::{Block, Ground, Slot, Tile};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -162,6 +162,8 @@ pub struct Publication {
     published_now: usize,
     stats: PublicationStats,
     first_error: Option<BlockError>,
+    /// Digests of the blocks that were admitted.
+    admitted: BTreeMap<BlockPos, [u8; 32]>,
 }
 
 impl Publication {
@@ -188,6 +190,7 @@ impl Publication {
             published_now: 0,
             stats: PublicationStats::default(),
             first_error: None,
+            admitted: BTreeMap::new(),
         }
     }
 
@@ -306,8 +309,13 @@ impl Publication {
     /// Published, after this tick's step. The tiles carry what they share with their neighbours, so whoever changes a
     /// border gives both sides. The caller tells the bodies that touch them.
     ///
+    /// What was admitted wins over the source for as long as this publication lives: a block that leaves and comes back
+    /// is the admitted one. That is counted in [`DataStats::changed_bytes`]. Weights and planes that a tile has not
+    /// loaded stay as they were.
+    ///
     /// # Errors
-    /// Why nothing was changed: a tile of a block that is not resident here, or what [`SharedGround::admit`] says.
+    /// Why nothing was changed: a tile of a block that is not resident here, one that holds other samples of its
+    /// neighbours than these do, resident or not, or what [`SharedGround::admit`] says.
     pub fn admit(&mut self, tiles: Vec<Tile>) -> Result<(), RefusedGround> {
         let settled = |pos: &BlockPos| {
             let state = self.wanted.get(pos).map(|b| b.state);
@@ -317,11 +325,25 @@ impl Publication {
         if let Some(&pos) = changed.iter().find(|pos| !settled(pos)) {
             return Err(RefusedGround::NotResident { pos });
         }
-        let changes: Vec<(BlockPos, Slot)> =
-            tiles.into_iter().map(|tile| (tile.pos(), Slot::Resident(Arc::new(tile)))).collect();
+        let blocks = self.blocks_of(&tiles)?;
+        let block = |p: BlockPos| blocks.get(&p).map(|read| &read.block).or_else(|| self.data.block(p));
+        let mut changes: Vec<(BlockPos, Slot)> = Vec::new();
+        for tile in &tiles {
+            let made = Tile::new(self.ground.config(), &blocks[&tile.pos()].block, block);
+            is_made_of(tile, &made)?;
+            changes.push((tile.pos(), Slot::Resident(Arc::new(made))));
+        }
         let candidate = Arc::new(self.ground.with_changes(&changes));
         self.shared.admit(candidate.clone(), self.ground.version(), &changed)?;
         self.ground = candidate;
+        if let Some(old) = self.shared.materials() {
+            let materials = blocks.iter().map(|(&pos, read)| (pos, read.materials.clone()));
+            self.shared.set_materials(Arc::new(old.with_changes(materials)));
+        }
+        for (pos, read) in blocks {
+            self.admitted.insert(pos, digest(&read.block));
+            self.data.change(read);
+        }
         for pos in changed {
             let block = self.wanted.get_mut(&pos).expect("every block was looked at above");
             self.published_now -= usize::from(block.state == PublicationState::Published);
@@ -330,6 +352,26 @@ impl Publication {
         }
         self.stats.peak_bytes = self.stats.peak_bytes.max(self.ground.resident_bytes());
         Ok(())
+    }
+
+    /// The blocks that changed tiles show.
+    fn blocks_of(&self, tiles: &[Tile]) -> Result<BTreeMap<BlockPos, ReadBlock>, RefusedGround> {
+        let one = |tile: &Tile| {
+            let pos = tile.pos();
+            if tile.side() != self.ground.side() {
+                return Err(RefusedGround::OtherTerrain);
+            }
+            let older = self.data.block(pos).ok_or(RefusedGround::NotResident { pos })?;
+            let block = Block::of_tile(tile, older);
+            let materials = if block.planes().loaded().materials {
+                let ids = block.planes().all().iter().find(|p| p.0 == PlaneKind::PhysicalMaterial);
+                ids.and_then(|(_, ids)| BlockMaterials::pack(ids)).map(Arc::new)
+            } else {
+                self.data.materials(pos).cloned()
+            };
+            Ok((pos, ReadBlock { block, materials }))
+        };
+        tiles.iter().map(one).collect()
     }
 
     fn collect_due(&mut self, tick: u64, failures: &[PublicationEvent]) {
@@ -509,7 +551,8 @@ impl Publication {
         self.stats.peak_blocks = self.stats.peak_blocks.max(self.published_now);
     }
 
-    /// The canonical state: every wanted block with its state and ticks, and what leaves at the next tick.
+    /// The canonical state: every wanted block with its state and ticks, what leaves at the next tick, and what was
+    /// admitted.
     pub fn write_state(&self, out: &mut StateBytes) {
         out.u64(self.wanted.len() as u64);
         for (pos, block) in &self.wanted {
@@ -531,7 +574,30 @@ impl Publication {
             out.i32(pos.x);
             out.i32(pos.z);
         }
+        out.u64(self.admitted.len() as u64);
+        for (pos, digest) in &self.admitted {
+            out.i32(pos.x);
+            out.i32(pos.z);
+            out.bytes(digest);
+        }
     }
+}
+
+/// The digest of what a block shows: its heights, mask, weights and planes.
+fn digest(block: &Block) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    for q in block.heights() {
+        hasher.update(&q.to_le_bytes());
+    }
+    hasher.update(block.solid());
+    for texel in block.weights().iter().flat_map(|w| w.iter()) {
+        hasher.update(&[texel.id1, texel.id2, texel.ratio]);
+    }
+    for (kind, values) in block.planes().all() {
+        // Names have no NUL, so that where one ends is known.
+        hasher.update(kind.name().as_bytes()).update(&[0]).update(values);
+    }
+    *hasher.finalize().as_bytes()
 }
 
 /// Resident or Failed once every neighbour that the block reads is settled; `None` while one is Pending.

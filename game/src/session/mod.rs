@@ -17,12 +17,13 @@ use crate::physics::Physics;
 use crate::publication::{Arrivals, Publication, PublicationError};
 use crate::state_hash::StateBytes;
 use crate::walker::{Obstacles, Push, WalkCommand, WalkerState};
+use highground_terrain::collide::RefusedGround;
 use highground_terrain::config::Placement;
 use highground_terrain::coord::CellPos;
 use highground_terrain::layers::WeightChain;
 use highground_terrain::runtime::{BlockData, read_with_retries};
 use highground_terrain::store::{BlockSource, WithPlanes};
-use highground_terrain::surface::{Ground, PlaneChoice};
+use highground_terrain::surface::{Ground, PlaneChoice, Tile};
 use std::sync::Arc;
 
 /// What a session plays on.
@@ -242,6 +243,15 @@ impl Session {
         }
         self.tick += 1;
         Ok(&self.report)
+    }
+
+    /// Admits changed tiles before the coming tick, all or none: see [`Publication::admit`]. What touches them is held in
+    /// that tick. A recording does not hold it: a run with it cannot be made again from one.
+    ///
+    /// # Errors
+    /// Why nothing was changed.
+    pub fn admit(&mut self, tiles: Vec<Tile>) -> Result<(), RefusedGround> {
+        self.publication.admit(tiles)
     }
 
     fn take_inputs(&mut self, inputs: &[Input]) {

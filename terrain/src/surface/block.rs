@@ -1,8 +1,8 @@
 //! One block of decoded data, as read from a store, before it has neighbours.
 
-use super::BlockPlanes;
+use super::{BlockPlanes, Tile};
 use crate::content::Lattice;
-use crate::coord::{BlockPos, BlockSide};
+use crate::coord::{BlockPos, BlockSide, CellPos, SamplePos};
 use crate::height::VOID;
 use crate::kernel::weight_mip::HdTexel;
 use crate::state::DataState;
@@ -41,6 +41,22 @@ impl Block {
             assert!([n, 4 * n, 16 * n].contains(&w.len()), "a block holds side² · 1, 4 or 16 weight texels");
         }
         Self { pos, side, heights, mask, solid: None, weights, planes: BlockPlanes::default() }
+    }
+
+    /// The block that a tile shows: its own samples and what there is of its own cells' surface. Where the tile has no
+    /// weights or planes loaded, those of `older`, the block that it was made of before it was changed.
+    pub fn of_tile(tile: &Tile, older: &Self) -> Self {
+        let (first, n) = (tile.side().first_sample(tile.pos()), tile.side().samples());
+        let places = || (first.z..first.z + n).flat_map(|z| (first.x..first.x + n).map(move |x| (x, z)));
+        Self {
+            pos: tile.pos(),
+            side: tile.side(),
+            heights: places().map(|(x, z)| tile.quanta(SamplePos::new(x, z))).collect(),
+            mask: places().map(|(x, z)| tile.cell_mask(CellPos::new(x, z))).collect(),
+            solid: None,
+            weights: tile.weights().or(older.weights.as_ref()).cloned(),
+            planes: tile.planes().over(&older.planes),
+        }
     }
 
     /// The same block with planes.

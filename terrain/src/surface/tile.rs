@@ -301,6 +301,11 @@ impl Tile {
         (tx >= 0 && tz >= 0 && tx < width && tz < width).then_some((tz * width + tx) as usize)
     }
 
+    /// The two-layer weights of the block, if the terrain has weights.
+    pub fn weights(&self) -> Option<&Arc<[HdTexel]>> {
+        self.weights.as_ref()
+    }
+
     /// The planes of the block.
     pub fn planes(&self) -> &BlockPlanes {
         &self.planes
