@@ -337,3 +337,84 @@ fn a_material_that_the_terrain_does_not_have_is_the_default_and_reported() {
     }
     assert_eq!((session.report().stray_materials, session.stats().stray_materials), (0, strays));
 }
+
+/// A ball whose way down is looked at from the side.
+fn falling(admit_at: Option<u64>) -> Vec<(DVec3, DVec3, bool)> {
+    let mut session = session(MemoryTerrain::new(flat(256, 96), BlockSide::S32).shared());
+    let raised = with_heights(flat(256, 96), |x, z| i32::from((x, z) == (50, 50)) * 256);
+    let tile =
+        MemoryTerrain::new(raised, BlockSide::S32).ground_all().tile(BlockPos::new(1, 1)).unwrap().clone();
+    let id = NetId::of_key("c");
+    let input =
+        Input::Crate { key: "c".into(), position: [47.0, 9.0, 47.0], half_extents: [0.3; 3], density: 100.0 };
+    let mut way = Vec::new();
+    for tick in 0..60 {
+        if admit_at == Some(tick) {
+            session.admit(vec![tile.clone()]).unwrap();
+        }
+        let inputs = if tick == 0 { std::slice::from_ref(&input) } else { &[] };
+        session.step(inputs, Arrivals::WhenDue).unwrap();
+        let c = session.crates().next().unwrap().1;
+        way.push((c.position, c.velocity, session.is_held(id).unwrap()));
+    }
+    way
+}
+
+fn with_heights(mut raster: Raster, height: impl Fn(i32, i32) -> i32) -> Raster {
+    let n = raster.config.samples[0] as i32;
+    raster.heights = (0..n * n).map(|i| height(i % n, i / n)).collect();
+    raster
+}
+
+#[test]
+fn a_crate_over_changed_ground_is_held_for_that_tick_and_keeps_its_velocity() {
+    let (plain, changed) = (falling(None), falling(Some(30)));
+    assert_eq!(plain[..30], changed[..30]);
+    assert!(!plain[30].2 && changed[30].2, "held in the tick of the change");
+    assert_eq!((changed[30].0, changed[30].1), (changed[29].0, changed[29].1));
+    assert!(changed[30].1.y < -3.0);
+    // From then on the same way, a tick later, to the last bit.
+    assert_eq!(plain[30..58], changed[31..59]);
+}
+
+#[test]
+fn ground_that_was_admitted_lifts_a_walker_and_is_there_when_it_comes_back() {
+    let mut session = session(MemoryTerrain::new(flat(256, 384), BlockSide::S32).shared());
+    let high =
+        with_heights(flat(256, 384), |x, z| i32::from((40..56).contains(&x) && (40..56).contains(&z)) * 256);
+    let tile =
+        MemoryTerrain::new(high, BlockSide::S32).ground_all().tile(BlockPos::new(1, 1)).unwrap().clone();
+    let id = NetId::of_key("a");
+    let feet = |session: &Session| {
+        let w = SessionConfig::default().walker;
+        let view = session.character_view(id).unwrap();
+        (view.state.position.y - w.half_height - w.radius - w.skin, view.held, view.state.grounded)
+    };
+    let teleport = |x: f64| vec![Input::Teleport { id, x, z: 48.0 }];
+    for tick in 0..200 {
+        if tick == 20 {
+            let before = feet(&session);
+            assert!(before.0.abs() < 1e-6 && before.2, "{before:?}");
+            session.admit(vec![tile.clone()]).unwrap();
+        }
+        let inputs = match tick {
+            0 => vec![Input::Join { key: "a".into(), x: 48.0, z: 48.0 }],
+            60 => teleport(330.0),
+            120 => teleport(48.0),
+            _ => Vec::new(),
+        };
+        session.step(&inputs, Arrivals::WhenDue).unwrap();
+        let (y, held, grounded) = feet(&session);
+        match tick {
+            20 => assert!(held && y.abs() < 1e-6, "held while its ground changes: {y}"),
+            21..60 | 140.. => assert!(!held && grounded && (y - 2.0).abs() < 1e-3, "tick {tick}: {y}"),
+            80..120 => {
+                assert!(
+                    session.ground().tile(BlockPos::new(1, 1)).is_none() && y.abs() < 1e-6,
+                    "tick {tick}"
+                );
+            }
+            _ => {}
+        }
+    }
+}

@@ -182,15 +182,13 @@ impl Demo {
 
     /// The corner of the extent's inner half that is farthest from a bot.
     fn far_place(&self, id: NetId) -> (f64, f64) {
-        let config = self.session.ground().config();
-        let (s, e) = (config.spacing_m(), config.extent);
+        let [west, north, east, south] = self.session.ground().config().extent_m();
         let here = self.session.character_view(id).map_or(DVec3::ZERO, |c| c.state.position);
-        let choose = |a: i32, b: i32, at: f64| {
-            let (near, far) = (f64::from(a) * s, f64::from(b) * s);
+        let choose = |near: f64, far: f64, at: f64| {
             let quarter = (far - near) * 0.25;
             if at < (near + far) * 0.5 { far - quarter } else { near + quarter }
         };
-        (choose(e.x0, e.x1, here.x), choose(e.z0, e.z1, here.z))
+        (choose(west, east, here.x), choose(north, south, here.z))
     }
 
     fn look_around(&mut self) {

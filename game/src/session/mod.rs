@@ -18,8 +18,6 @@ use crate::publication::{Arrivals, Publication, PublicationError};
 use crate::state_hash::StateBytes;
 use crate::walker::{Obstacles, Push, WalkCommand, WalkerState};
 use highground_terrain::collide::RefusedGround;
-use highground_terrain::config::Placement;
-use highground_terrain::coord::CellPos;
 use highground_terrain::layers::WeightChain;
 use highground_terrain::runtime::{BlockData, read_with_retries};
 use highground_terrain::store::{BlockSource, WithPlanes};
@@ -72,9 +70,6 @@ pub enum SessionError {
         /// What the operating system says.
         reason: String,
     },
-    /// The terrain stands elsewhere than at its world's origin.
-    #[error("a session plays on a terrain at its world's origin, found one placed by {0:?}")]
-    Placed(Placement),
 }
 
 /// Counts over a session's life.
@@ -148,10 +143,6 @@ impl Session {
     pub fn new(map: Map, config: SessionConfig, runtime: RuntimeConfig) -> Result<Self, SessionError> {
         config.check()?;
         let map = map.with_planes();
-        let placement = map.source.config().placement;
-        if placement != Placement::default() {
-            return Err(SessionError::Placed(placement));
-        }
         let threads = |e: std::io::Error| SessionError::Threads {
             readers: runtime.reader_threads,
             physics: runtime.physics_threads,
@@ -181,7 +172,7 @@ impl Session {
         let terrain = map.source.config();
         let lowest = map.source.height_range().map_or(0, |(low, _)| low);
         Ok(Self {
-            lowest_m: terrain.quantum.to_metres(lowest),
+            lowest_m: terrain.quantum.to_metres(lowest) + terrain.origin_m()[1],
             config,
             map,
             fastest: speed.iter().copied().fold(1.0, f64::max),
@@ -385,9 +376,7 @@ impl Session {
     /// choosing where to start; the simulation never asks.
     pub fn has_relief(&self, x: f64, z: f64) -> bool {
         let (terrain, side) = (self.map.source.config(), self.map.source.block_side());
-        let s = terrain.spacing_m();
-        let cell = CellPos::new((x / s).floor() as i32, (z / s).floor() as i32);
-        let pos = side.block_of_cell(cell);
+        let pos = side.block_of_cell(terrain.cell_under(x, z));
         // With retries, so that an error that passes does not change where anybody starts.
         let read = || read_with_retries(&*self.map.source, pos, self.config.retries);
         terrain.has_block(side, pos)

@@ -133,9 +133,15 @@ pub(super) fn find_footing(session: &mut Session) {
         let Ok(p) = LatticePos::from_metres(state.position.x, state.position.z) else { continue };
         // A texel of the mip in lattice units, and its column and row by floor.
         let texel = terrain.spacing_lattice() << mip;
+        let (s, placed) = (terrain.spacing_lattice(), terrain.placement);
         let per_cell = i64::from(terrain.paint_per_cell);
-        let at = |v: i64| u32::try_from((v * per_cell).div_euclid(texel)).ok();
-        let layer = at(p.x).zip(at(p.z)).and_then(|(x, z)| weights.dominant(mip, x, z)).unwrap_or(0);
+        let at = |v: i64, placed: i32| {
+            u32::try_from(((v - i64::from(placed) * s) * per_cell).div_euclid(texel)).ok()
+        };
+        let layer = at(p.x, placed.x)
+            .zip(at(p.z, placed.z))
+            .and_then(|(x, z)| weights.dominant(mip, x, z))
+            .unwrap_or(0);
         let speed_factor = session.speed.get(usize::from(layer)).copied().unwrap_or(1.0);
         *footing = Footing { layer, speed_factor };
     }
@@ -155,13 +161,9 @@ pub(super) fn read_physics(session: &mut Session) {
 /// Characters that left the extent or fell out of the world go home; balls and crates that did are removed.
 pub(super) fn recover_lost(session: &mut Session) {
     let floor = session.lowest_m - session.config.fall_limit_m;
-    let terrain = *session.map.source.config();
-    let (s, extent) = (terrain.spacing_m(), terrain.extent);
+    let [west, north, east, south] = session.map.source.config().extent_m();
     let lost = |p: DVec3| {
-        let inside = p.x >= f64::from(extent.x0) * s
-            && p.x <= f64::from(extent.x1) * s
-            && p.z >= f64::from(extent.z0) * s
-            && p.z <= f64::from(extent.z1) * s;
+        let inside = p.x >= west && p.x <= east && p.z >= north && p.z <= south;
         !inside || p.y < floor || !p.is_finite()
     };
     let mut at = 0;
@@ -364,15 +366,16 @@ fn standing_place_in_block(
     x: f64,
     z: f64,
 ) -> Option<WalkerState> {
-    let (s, e) = (ground.config().spacing_m(), ground.config().extent);
-    let cell = |v: f64, a: i32, b: i32| ((v / s).floor() as i32).clamp(a, b - 1);
-    let block = ground.side().block_of_cell(CellPos::new(cell(x, e.x0, e.x1), cell(z, e.z0, e.z1)));
+    let (s, e, placed) = (ground.config().spacing_m(), ground.config().extent, ground.config().placement);
+    let CellPos { x, z } = ground.config().cell_under(x, z);
+    let block = ground.side().block_of_cell(CellPos::new(x.clamp(e.x0, e.x1 - 1), z.clamp(e.z0, e.z1 - 1)));
     let tile = ground.tile(block)?;
     let (first, n) = (ground.side().first_sample(block), ground.side().samples());
     let cells = (first.z..first.z + n).flat_map(|z| (first.x..first.x + n).map(move |x| CellPos::new(x, z)));
+    let middle = |cell: i32, placed: i32| (f64::from(cell) + f64::from(placed) + 0.5) * s;
     cells
         .filter(|&c| tile.cell_mask(c) == 3)
-        .find_map(|c| walker::place(ground, config, (f64::from(c.x) + 0.5) * s, (f64::from(c.z) + 0.5) * s))
+        .find_map(|c| walker::place(ground, config, middle(c.x, placed.x), middle(c.z, placed.z)))
 }
 
 /// Where a character that found nothing to stand on tries next: its spawn, then half a block further each time on a
@@ -383,14 +386,15 @@ fn next_place(ground: &Ground, spawn: Spawn, tries: u32) -> (f64, f64, u32) {
         return (spawn.x, spawn.z, 0);
     }
     let (s, e) = (ground.config().spacing_m(), ground.config().extent);
+    let [west, north, east, south] = ground.config().extent_m();
     let step = 0.5 * f64::from(ground.side().samples()) * s;
-    let inside = |v: f64, a: i32, b: i32| v.clamp(f64::from(a) * s, f64::from(b) * s);
-    let (x, z) = (inside(spawn.x, e.x0, e.x1), inside(spawn.z, e.z0, e.z1));
+    let (x, z) = (spawn.x.clamp(west, east), spawn.z.clamp(north, south));
     let reach = f64::from((e.x1 - e.x0).max(e.z1 - e.z0)) * s / step;
     let places = (2.0 * reach.ceil() + 1.0) * (2.0 * reach.ceil() + 1.0);
     let tries = if f64::from(tries) > places { 1 } else { tries };
     let (dx, dz) = square_spiral(tries - 1);
-    (inside(x + f64::from(dx) * step, e.x0, e.x1), inside(z + f64::from(dz) * step, e.z0, e.z1), tries)
+    let (x, z) = (x + f64::from(dx) * step, z + f64::from(dz) * step);
+    (x.clamp(west, east), z.clamp(north, south), tries)
 }
 
 /// The n-th place of a square spiral around the origin: (0, 0), (1, 0), (1, 1), (0, 1), (−1, 1) and so on.

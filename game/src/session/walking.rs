@@ -10,7 +10,7 @@ use crate::config::TICK_SECONDS;
 use crate::walker::{
     Obstacle, ObstacleKind, Push, Surroundings, WalkCommand, WalkStep, WalkerState, merge_pushes, walk_among,
 };
-use highground_terrain::coord::{BlockPos, CellPos};
+use highground_terrain::coord::BlockPos;
 use highground_terrain::parry::math::Pose;
 use highground_terrain::surface::{Coverage, Ground};
 use rayon::prelude::*;
@@ -139,7 +139,6 @@ fn push_bodies(session: &mut Session, pushes: &mut [(u64, Push)]) {
 
 /// The block under a character; `None` outside the valid extent.
 fn block_of(ground: &Ground, state: &WalkerState) -> Option<BlockPos> {
-    let s = ground.config().spacing_m();
-    let cell = CellPos::new((state.position.x / s).floor() as i32, (state.position.z / s).floor() as i32);
+    let cell = ground.config().cell_under(state.position.x, state.position.z);
     ground.config().extent.contains(cell).then(|| ground.side().block_of_cell(cell))
 }

@@ -152,10 +152,7 @@ impl Materials {
     /// What a body feels at a point of the surface: the material of the cell under it, or, where that shows nothing, of
     /// the first visible cell in (z, x) order that touches the point.
     pub fn under(&self, ground: &Ground, p: DVec3) -> Feel {
-        let (s, placed) = (ground.config().spacing_m(), ground.config().placement);
-        // `as` and the differences saturate: far outside there is nothing.
-        let cell = |v: f64, placed: i32| ((v / s).floor() as i32).saturating_sub(placed);
-        let own = CellPos::new(cell(p.x, placed.x), cell(p.z, placed.z));
+        let own = ground.config().cell_under(p.x, p.z);
         let shows = |c: CellPos| ground.config().extent.contains(c) && self.is_visible(ground, c);
         if shows(own) {
             return self.at(own);

@@ -228,7 +228,7 @@ impl Nav {
         }
     }
 
-    /// The cell under a position in metres, by floor; the far edge of the extent belongs to its last cells. It may lie
+    /// The cell under a world position in metres, by floor; the far edge of the extent belongs to its last cells. It may lie
     /// outside the extent.
     ///
     /// # Errors
@@ -236,18 +236,20 @@ impl Nav {
     pub fn cell_at(&self, x: f64, z: f64) -> Result<CellPos, LatticeError> {
         let p = LatticePos::from_metres(x, z)?;
         let s = self.terrain.spacing_lattice();
-        let e = self.terrain.extent;
-        let cell = |v: i64, end: i32| {
+        let (e, placed) = (self.terrain.extent, self.terrain.placement);
+        let cell = |v: i64, placed: i32, end: i32| {
+            let v = v - i64::from(placed) * s;
             let floor = v.div_euclid(s).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
             if v == i64::from(end) * s { end - 1 } else { floor }
         };
-        Ok(CellPos::new(cell(p.x, e.x1), cell(p.z, e.z1)))
+        Ok(CellPos::new(cell(p.x, placed.x, e.x1), cell(p.z, placed.z, e.z1)))
     }
 
-    /// The centre of a cell in metres, x and z (exact).
+    /// The centre of a cell in the world, in metres, x and z (exact).
     pub fn centre(&self, cell: CellPos) -> [f64; 2] {
-        let s = self.terrain.spacing_m();
-        [(f64::from(cell.x) + 0.5) * s, (f64::from(cell.z) + 0.5) * s]
+        let (s, placed) = (self.terrain.spacing_m(), self.terrain.placement);
+        let centre = |cell: i32, placed: i32| (f64::from(cell) + f64::from(placed) + 0.5) * s;
+        [centre(cell.x, placed.x), centre(cell.z, placed.z)]
     }
 
     /// The walkable cell nearest to a cell and at most `reach` cells from it along either axis: by the distance between
