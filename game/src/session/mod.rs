@@ -16,7 +16,7 @@ use crate::input::{Input, InputError};
 use crate::physics::Physics;
 use crate::publication::{Arrivals, Publication, PublicationError};
 use crate::state_hash::StateBytes;
-use crate::walker::{Obstacles, Push, WalkCommand, WalkerState};
+use crate::walker::{Obstacles, Push, WalkCommand, WalkerState, lift_out};
 use highground_terrain::collide::RefusedGround;
 use highground_terrain::layers::WeightChain;
 use highground_terrain::runtime::{BlockData, read_with_retries};
@@ -237,12 +237,28 @@ impl Session {
     }
 
     /// Admits changed tiles before the coming tick, all or none: see [`Publication::admit`]. What touches them is held in
-    /// that tick. A recording does not hold it: a run with it cannot be made again from one.
+    /// that tick; a character in the air is lifted out of ground that was raised over it. A recording does not hold it: a run with it cannot be made again from one.
     ///
     /// # Errors
     /// Why nothing was changed.
     pub fn admit(&mut self, tiles: Vec<Tile>) -> Result<(), RefusedGround> {
-        self.publication.admit(tiles)
+        let old = self.publication.ground().clone();
+        self.publication.admit(tiles)?;
+        let new = self.publication.ground();
+        for &(_, entity) in &self.roster {
+            let Ok(e) = self.world.entity(entity) else { continue };
+            let (Some(mut state), Some(body)) = (e.get::<&mut WalkerState>(), e.get::<&PhysicsBody>()) else {
+                continue;
+            };
+            let lifted = lift_out(&old, new, &self.config.walker, &state);
+            if !e.has::<Arriving>() && lifted != *state {
+                *state = lifted;
+                // It is there at once: nothing is swept aside on its way.
+                self.physics.hide_character(body.0);
+                self.physics.move_character(body.0, lifted.position);
+            }
+        }
+        Ok(())
     }
 
     fn take_inputs(&mut self, inputs: &[Input]) {

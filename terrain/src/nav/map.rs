@@ -4,7 +4,7 @@
 //! the ground itself.
 
 use super::build;
-use super::doors::Doors;
+use super::doors::{Doors, Meter};
 use super::rules::NavRules;
 use super::sector::{LOG2, SECTOR_CELLS, Sector, SectorPos, bit, local};
 use crate::config::TerrainConfig;
@@ -58,6 +58,9 @@ impl Entry {
     }
 }
 
+/// How many bytes of distances between doors are kept, unless told otherwise.
+const DISTANCE_BUDGET_BYTES: usize = 64 << 20;
+
 type Page = [Entry; PAGE * PAGE];
 
 /// The walkable cells of every kind of agent on one version of the ground.
@@ -69,6 +72,8 @@ pub struct Nav {
     version: u64,
     pages_x: usize,
     agents: Vec<Vec<Option<Arc<Page>>>>,
+    /// Shared by all versions that come from one another.
+    meter: Arc<Meter>,
 }
 
 impl Nav {
@@ -82,6 +87,7 @@ impl Nav {
             version: 0,
             pages_x: w,
             agents: rules.agents.iter().map(|_| vec![None; w * h]).collect(),
+            meter: Arc::new(Meter::new(DISTANCE_BUDGET_BYTES)),
         };
         // Only where something is: an empty ground may be very large.
         let side = ground.side();
@@ -110,6 +116,9 @@ impl Nav {
         );
         let mut next = self.clone();
         next.version = ground.version();
+        if next.meter.is_full() {
+            next.forget_distances();
+        }
         for agent in 0..self.rules.agents.len() {
             let touched = self.touched(agent, changed);
             let make = |&(z, x): &(i32, i32)| {
@@ -184,6 +193,43 @@ impl Nav {
             let sector = sector.clone();
             self.set(agent, pos, Entry::Known { sector, doors: DoorCache::default() });
         }
+    }
+
+    /// Sets how many bytes of distances between doors searches may leave here and in the versions that are made of this
+    /// one: 64 MiB at first. Where there is no more room they are found again every time, which costs time and changes
+    /// no answer. [`Nav::updated`] gives all of them up when they are too many.
+    pub fn set_distance_budget(&self, bytes: usize) {
+        self.meter.set_budget(bytes);
+    }
+
+    /// Bytes of distances between doors that are kept, here and in the versions that this one shares them with.
+    pub fn distance_bytes(&self) -> usize {
+        self.meter.kept()
+    }
+
+    /// Whether distances were found that there was no room for.
+    pub fn is_distance_budget_spent(&self) -> bool {
+        self.meter.is_full()
+    }
+
+    /// Gives up all distances between doors.
+    pub fn forget_distances(&mut self) {
+        let known = |entry: &Entry| match entry {
+            Entry::Known { doors, .. } => doors.iter().any(|d| d.get().is_some()),
+            _ => false,
+        };
+        for page in self.agents.iter_mut().flatten().flatten().filter(|page| page.iter().any(known)) {
+            for entry in Arc::make_mut(page).iter_mut() {
+                if let Entry::Known { doors, .. } = entry {
+                    *doors = DoorCache::default();
+                }
+            }
+        }
+        self.meter.has_room_again();
+    }
+
+    pub(super) fn meter(&self) -> Arc<Meter> {
+        self.meter.clone()
     }
 
     /// The version of the ground that it belongs to.
