@@ -370,9 +370,14 @@ fn a_walker_in_the_air_is_lifted_out_of_ground_that_is_raised_over_it() {
         grounded: false,
         ..placed
     };
-    for (raised, up, lifts) in
-        [(1.5, 1.0, true), (2.2, 0.4, true), (31.0, 20.0, true), (1.2, 1.0, false), (0.2, 1.0, false)]
-    {
+    for (raised, up, lifts) in [
+        (1.5, 1.0, true),
+        (2.2, 0.4, true),
+        (31.0, 20.0, true),
+        (1.2, 1.0, true),
+        (0.9, 1.0, false),
+        (0.2, 1.0, false),
+    ] {
         let high = ground(64, 256, |_, _| 1.0 + raised);
         let state = falling(up);
         let lifted = lift_out(&low, &high, &config(), &state);

@@ -1,7 +1,6 @@
 //! Reader threads: block positions in, decoded blocks out, in whatever order the disk answers.
 
 use crate::collide::BlockMaterials;
-use crate::content::PlaneKind;
 use crate::coord::BlockPos;
 use crate::store::{BlockError, BlockSource};
 use crate::surface::Block;
@@ -107,10 +106,10 @@ impl Drop for Loader {
 fn read_whole(source: &dyn BlockSource, pos: BlockPos) -> Result<ReadBlock, BlockError> {
     let block = source.read_block(pos)?;
     // Terrains without materials are read once, and so are blocks that carry theirs.
-    let materials = match block.planes().get(PlaneKind::PhysicalMaterial) {
-        Ok(ids) => ids.and_then(BlockMaterials::pack),
-        Err(_) if source.materials().is_empty() => None,
-        Err(_) => source.read_materials(pos)?.and_then(|ids| BlockMaterials::pack(&ids)),
+    let materials = match BlockMaterials::carried(block.planes()) {
+        Some(carried) => carried,
+        None if source.materials().is_empty() => None,
+        None => source.read_materials(pos)?.and_then(|ids| BlockMaterials::pack(&ids)),
     };
     Ok(ReadBlock { block, materials: materials.map(Arc::new) })
 }
