@@ -1,7 +1,10 @@
 //! Components: plain data on hecs entities. No component points at another; systems find entities by network id.
 
+use crate::way::Way;
 use glam::{DQuat, DVec3};
+use highground_terrain::parry::math::Pose;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The stable name of an entity: derived from the key it joined with, the same in every run and on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,6 +81,48 @@ pub struct Ball {
     pub velocity: DVec3,
     /// Radians a second. Kept while the ball is held.
     pub spin: DVec3,
+}
+
+/// A box that the physics moves: size, density, position, attitude and velocities in metres, kilograms, radians and
+/// seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Crate {
+    /// Half its sides.
+    pub half_extents: DVec3,
+    /// Kilograms a cubic metre.
+    pub density: f64,
+    /// Centre.
+    pub position: DVec3,
+    /// Attitude.
+    pub rotation: DQuat,
+    /// Metres a second. Kept while the crate is held.
+    pub velocity: DVec3,
+    /// Radians a second. Kept while the crate is held.
+    pub spin: DVec3,
+}
+
+/// A box on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Platform {
+    /// Half its sides, metres.
+    pub half_extents: DVec3,
+    /// The tick it came in.
+    pub since: u64,
+    /// Where it goes.
+    pub way: Arc<Way>,
+}
+
+impl Platform {
+    /// Where it is at the start of a tick; before it came, where it came.
+    pub fn pose(&self, tick: u64) -> Pose {
+        self.way.pose(tick.saturating_sub(self.since))
+    }
+
+    /// How fast its middle moves and it turns about Y over a tick: metres and radians a second.
+    pub fn motion(&self, tick: u64) -> (DVec3, f64) {
+        let way = self.pose(tick + 1).translation - self.pose(tick).translation;
+        (way / crate::config::TICK_SECONDS, self.way.turn)
+    }
 }
 
 /// The entity's place in the physics world. Never hashed: handles depend on the physics world's own history.

@@ -1,7 +1,8 @@
-//! What enters a tick from outside: joins, leaves, teleports, commands and thrown balls.
+//! What enters a tick from outside: joins, leaves, teleports, commands, thrown balls, platforms and crates.
 
 use crate::component::NetId;
 use crate::walker::WalkCommand;
+use crate::way::Way;
 use serde::{Deserialize, Serialize};
 
 /// One input. Inputs of a tick are put into a canonical order first, so the order they were given in never matters.
@@ -16,7 +17,7 @@ pub enum Input {
         /// Metres south.
         z: f64,
     },
-    /// A player leaves.
+    /// A player leaves, or a ball, platform or crate is taken away.
     Leave {
         /// Who.
         id: NetId,
@@ -48,6 +49,26 @@ pub enum Input {
         /// Metres a second.
         velocity: [f64; 3],
     },
+    /// A box enters that goes its way whatever it meets. It carries and pushes, needs no ground and is never held.
+    Platform {
+        /// Its key.
+        key: String,
+        /// Half its sides, metres.
+        half_extents: [f64; 3],
+        /// Where it goes, from this tick on.
+        way: Way,
+    },
+    /// A box enters that falls, slides and is pushed. It is held until the ground around it is published.
+    Crate {
+        /// Its key.
+        key: String,
+        /// Centre, metres.
+        position: [f64; 3],
+        /// Half its sides, metres.
+        half_extents: [f64; 3],
+        /// Kilograms a cubic metre.
+        density: f64,
+    },
 }
 
 /// Why an input is refused. The tick goes on without it.
@@ -65,7 +86,7 @@ pub enum InputError {
 }
 
 impl Input {
-    /// The canonical order: joins by key, balls by key, then leaves, teleports and commands by id, and what is left
+    /// The canonical order: joins, balls, platforms and crates by key, then leaves, teleports and commands by id, and what is left
     /// equal by its contents. So two commands of one player in a tick have one winner, in whatever order they came.
     pub(crate) fn order(&self) -> (u8, &str, u64, [u64; 7]) {
         let mut contents = [0; 7];
@@ -81,10 +102,18 @@ impl Input {
                 fill(&mut position.iter().chain(velocity).chain([radius]).copied());
                 (1, key, 0, contents)
             }
-            Input::Leave { id } => (2, "", id.0, contents),
+            Input::Platform { key, half_extents, way } => {
+                contents[..4].copy_from_slice(&way_words(half_extents, way));
+                (2, key, 0, contents)
+            }
+            Input::Crate { key, position, half_extents, density } => {
+                fill(&mut position.iter().chain(half_extents).chain([density]).copied());
+                (3, key, 0, contents)
+            }
+            Input::Leave { id } => (4, "", id.0, contents),
             Input::Teleport { id, x, z } => {
                 fill(&mut [*x, *z].into_iter());
-                (3, "", id.0, contents)
+                (5, "", id.0, contents)
             }
             Input::Command { id, command: WalkCommand { x, z, run, jump, crouch } } => {
                 contents[0] = u64::from_le_bytes([
@@ -97,20 +126,46 @@ impl Input {
                     0,
                     0,
                 ]);
-                (4, "", id.0, contents)
+                (6, "", id.0, contents)
             }
         }
     }
 
-    /// Refuses numbers that no position, radius or velocity can have.
-    pub(crate) fn check(&self) -> Result<(), InputError> {
+    /// Refuses numbers that no position, size, velocity or way can have; `max_speed` is the world's, in m/s.
+    pub(crate) fn check(&self, max_speed: f64) -> Result<(), InputError> {
         let place = |x: f64, z: f64| {
             highground_terrain::coord::LatticePos::from_metres(x, z)
                 .map(drop)
                 .map_err(|e| InputError::BadNumber(format!("({x}, {z}): {e}")))
         };
+        let size = |what: &str, half: [f64; 3], most: f64| {
+            if half.iter().all(|side| (0.05..=most).contains(side)) {
+                return Ok(());
+            }
+            Err(InputError::BadNumber(format!(
+                "a {what}'s half sides must be 0.05 to {most} m, found {half:?}"
+            )))
+        };
         match *self {
             Input::Join { x, z, .. } | Input::Teleport { x, z, .. } => place(x, z),
+            Input::Platform { half_extents, ref way, .. } => {
+                size("platform", half_extents, 50.0)?;
+                let [x, _, z] = half_extents;
+                way.check((x * x + z * z).sqrt(), max_speed).map_err(InputError::BadNumber)
+            }
+            Input::Crate { position, half_extents, density, .. } => {
+                place(position[0], position[2])?;
+                size("crate", half_extents, 10.0)?;
+                if !position[1].is_finite() {
+                    return Err(InputError::BadNumber("a crate's position must be finite".into()));
+                }
+                if !(1.0..=20_000.0).contains(&density) {
+                    return Err(InputError::BadNumber(format!(
+                        "a crate's density must be 1 to 20000 kg/m³, found {density}"
+                    )));
+                }
+                Ok(())
+            }
             Input::Ball { radius, position, velocity, .. } => {
                 place(position[0], position[2])?;
                 if !(0.05..=10.0).contains(&radius) {
@@ -128,4 +183,21 @@ impl Input {
             Input::Leave { .. } | Input::Command { .. } => Ok(()),
         }
     }
+}
+
+/// Four words that stand for a platform's size and way in the canonical order.
+fn way_words(half_extents: &[f64; 3], way: &Way) -> [u64; 4] {
+    let mut hasher = blake3::Hasher::new();
+    let mut add = |v: f64| {
+        hasher.update(&v.to_bits().to_le_bytes());
+    };
+    half_extents
+        .iter()
+        .chain(way.points.iter().flatten())
+        .chain([&way.speed, &way.turn])
+        .for_each(|&v| add(v));
+    add(f64::from(way.end as u8));
+    let bytes = *hasher.finalize().as_bytes();
+    let (words, _) = bytes.as_chunks::<8>();
+    std::array::from_fn(|i| u64::from_le_bytes(words[i]))
 }

@@ -13,3 +13,4 @@ pub mod replay;
 pub mod session;
 pub mod state_hash;
 pub mod walker;
+pub mod way;

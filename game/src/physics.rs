@@ -7,7 +7,7 @@ mod feel;
 
 pub use feel::GroundFeel;
 
-use crate::component::Ball;
+use crate::component::{Ball, Crate};
 use crate::config::TICK_SECONDS;
 use glam::DVec3;
 use highground_terrain::collide::{SharedGround, TerrainDispatcher, TerrainShape};
@@ -141,9 +141,26 @@ impl Physics {
         }
     }
 
+    /// A box that goes where it is told and moves what it meets.
+    pub fn add_platform(&mut self, pose: Pose, half_extents: DVec3) -> RigidBodyHandle {
+        let body = self.bodies.insert(RigidBodyBuilder::kinematic_position_based().pose(pose).build());
+        let DVec3 { x, y, z } = half_extents;
+        let shape = ColliderBuilder::cuboid(x, y, z).friction(0.8).build();
+        self.colliders.insert_with_parent(shape, body, &mut self.bodies);
+        body
+    }
+
+    /// Says where a platform is at the end of the coming step. One that stays may sleep.
+    pub fn move_platform(&mut self, body: RigidBodyHandle, pose: Pose) {
+        let Some(body) = self.bodies.get_mut(body) else { return };
+        if *body.position() != pose {
+            body.set_next_kinematic_position(pose);
+        }
+    }
+
     /// A box of a density (kg/m³), at rest.
     pub fn add_crate(&mut self, pose: Pose, half_extents: DVec3, density: f64) -> RigidBodyHandle {
-        let body = self.bodies.insert(RigidBodyBuilder::dynamic().pose(pose).build());
+        let body = self.bodies.insert(RigidBodyBuilder::dynamic().pose(pose).ccd_enabled(true).build());
         let DVec3 { x, y, z } = half_extents;
         let shape = ColliderBuilder::cuboid(x, y, z).density(density).friction(0.5).build();
         self.colliders.insert_with_parent(shape, body, &mut self.bodies);
@@ -178,8 +195,8 @@ impl Physics {
         }
     }
 
-    /// Holds a ball where it is. Its velocities are kept by its component.
-    pub fn hold_ball(&mut self, body: RigidBodyHandle) {
+    /// Holds a ball or crate where it is. Its velocities are kept by its component.
+    pub fn hold(&mut self, body: RigidBodyHandle) {
         if let Some(body) = self.bodies.get_mut(body) {
             body.set_body_type(RigidBodyType::Fixed, false);
         }
@@ -187,10 +204,19 @@ impl Physics {
 
     /// Lets a held ball go on with its velocities.
     pub fn release_ball(&mut self, body: RigidBodyHandle, ball: &Ball) {
+        self.release(body, ball.velocity, ball.spin);
+    }
+
+    /// Lets a held crate go on with its velocities.
+    pub fn release_crate(&mut self, body: RigidBodyHandle, held: &Crate) {
+        self.release(body, held.velocity, held.spin);
+    }
+
+    fn release(&mut self, body: RigidBodyHandle, velocity: DVec3, spin: DVec3) {
         let Some(body) = self.bodies.get_mut(body) else { return };
         body.set_body_type(RigidBodyType::Dynamic, true);
-        body.set_linvel(ball.velocity, true);
-        body.set_angvel(ball.spin, true);
+        body.set_linvel(velocity, true);
+        body.set_angvel(spin, true);
         // The ground may have changed under it while it was held: contacts are to be found anew.
         for &collider in body.colliders() {
             if let Some(collider) = self.colliders.get_mut(collider) {
@@ -222,17 +248,30 @@ impl Physics {
 
     /// Reads a ball back after the step, its velocities clamped to `max_speed` (m/s; spin to the same surface speed).
     pub fn read_ball(&mut self, body: RigidBodyHandle, ball: &mut Ball, max_speed: f64) {
-        let Some(body) = self.bodies.get_mut(body) else { return };
-        ball.position = body.translation();
-        ball.rotation = *body.rotation();
+        if let Some((pose, velocity, spin)) = self.read(body, ball.radius, max_speed) {
+            (ball.position, ball.rotation, ball.velocity, ball.spin) =
+                (pose.translation, pose.rotation, velocity, spin);
+        }
+    }
+
+    /// Reads a crate back after the step, as [`Physics::read_ball`]; its corners count for its spin.
+    pub fn read_crate(&mut self, body: RigidBodyHandle, read: &mut Crate, max_speed: f64) {
+        if let Some((pose, velocity, spin)) = self.read(body, read.half_extents.length(), max_speed) {
+            (read.position, read.rotation, read.velocity, read.spin) =
+                (pose.translation, pose.rotation, velocity, spin);
+        }
+    }
+
+    fn read(&mut self, body: RigidBodyHandle, reach: f64, max_speed: f64) -> Option<(Pose, DVec3, DVec3)> {
+        let body = self.bodies.get_mut(body)?;
         let velocity = body.linvel().clamp_length_max(max_speed);
-        let spin = body.angvel().clamp_length_max(max_speed / ball.radius);
+        let spin = body.angvel().clamp_length_max(max_speed / reach);
         if velocity != body.linvel() {
             body.set_linvel(velocity, false);
         }
         if spin != body.angvel() {
             body.set_angvel(spin, false);
         }
-        (ball.velocity, ball.spin) = (velocity, spin);
+        Some((*body.position(), velocity, spin))
     }
 }

@@ -5,8 +5,10 @@
 //! tick's physics step it is Published, and the gate opens in the next tick. Never loads by camera and never by one
 //! player: the window is the union of all bodies' windows.
 
+mod admission;
+
 use crate::state_hash::StateBytes;
-use highground_terrain::collide::{Materials, RefusedGround, SharedGround};
+use highground_terrain::collide::{Materials, SharedGround};
 use highground_terrain::content::PhysicalMaterial;
 use highground_terrain::coord::{BlockPos, CellPos, CellRect};
 use highground_terrain::runtime::{BlockData, DataStats};
@@ -162,13 +164,16 @@ pub struct Publication {
     published_now: usize,
     stats: PublicationStats,
     first_error: Option<BlockError>,
+    /// Digests of the blocks that were admitted.
+    admitted: BTreeMap<BlockPos, [u8; 32]>,
 }
 
 impl Publication {
     /// Nothing wanted, nothing resident.
     pub fn new(data: BlockData, due_ticks: u32, max_blocks: u32, retry_after_ticks: u32) -> Self {
         let source = data.source();
-        let ground = Arc::new(Ground::empty(source.config(), source.block_side()));
+        let ground = Ground::empty(source.config(), source.block_side());
+        let ground = Arc::new(ground.with_catalogue(Arc::new(source.catalogue().clone())));
         let shared = SharedGround::new(ground.clone());
         if !source.materials().is_empty() {
             let fallback = PhysicalMaterial::default();
@@ -187,6 +192,7 @@ impl Publication {
             published_now: 0,
             stats: PublicationStats::default(),
             first_error: None,
+            admitted: BTreeMap::new(),
         }
     }
 
@@ -203,6 +209,11 @@ impl Publication {
     /// The same, as the collider holds it.
     pub fn shared_ground(&self) -> &Arc<SharedGround> {
         &self.shared
+    }
+
+    /// How many resident cells have a physical material that the terrain does not have: they feel like the default one.
+    pub fn stray_materials(&self) -> u64 {
+        self.shared.materials().map_or(0, |m| m.out_of_range())
     }
 
     /// What was counted so far.
@@ -294,36 +305,6 @@ impl Publication {
             Arrival::Failed => (pos, None),
         });
         self.shared.set_materials(Arc::new(old.with_changes(gone.chain(new))));
-    }
-
-    /// Admits changed tiles at the start of a tick, all or none: what a body touches of them is held until they are
-    /// Published, after this tick's step. The tiles carry what they share with their neighbours, so whoever changes a
-    /// border gives both sides. The caller tells the bodies that touch them.
-    ///
-    /// # Errors
-    /// Why nothing was changed: a tile of a block that is not resident here, or what [`SharedGround::admit`] says.
-    pub fn admit(&mut self, tiles: Vec<Tile>) -> Result<(), RefusedGround> {
-        let settled = |pos: &BlockPos| {
-            let state = self.wanted.get(pos).map(|b| b.state);
-            matches!(state, Some(PublicationState::Resident | PublicationState::Published))
-        };
-        let changed: Vec<BlockPos> = tiles.iter().map(Tile::pos).collect();
-        if let Some(&pos) = changed.iter().find(|pos| !settled(pos)) {
-            return Err(RefusedGround::NotResident { pos });
-        }
-        let changes: Vec<(BlockPos, Slot)> =
-            tiles.into_iter().map(|tile| (tile.pos(), Slot::Resident(Arc::new(tile)))).collect();
-        let candidate = Arc::new(self.ground.with_changes(&changes));
-        self.shared.admit(candidate.clone(), self.ground.version(), &changed)?;
-        self.ground = candidate;
-        for pos in changed {
-            let block = self.wanted.get_mut(&pos).expect("every block was looked at above");
-            self.published_now -= usize::from(block.state == PublicationState::Published);
-            (block.state, block.published) = (PublicationState::Resident, None);
-            block.version = self.ground.version();
-        }
-        self.stats.peak_bytes = self.stats.peak_bytes.max(self.ground.resident_bytes());
-        Ok(())
     }
 
     fn collect_due(&mut self, tick: u64, failures: &[PublicationEvent]) {
@@ -503,7 +484,8 @@ impl Publication {
         self.stats.peak_blocks = self.stats.peak_blocks.max(self.published_now);
     }
 
-    /// The canonical state: every wanted block with its state and ticks, and what leaves at the next tick.
+    /// The canonical state: every wanted block with its state and ticks, what leaves at the next tick, and what was
+    /// admitted.
     pub fn write_state(&self, out: &mut StateBytes) {
         out.u64(self.wanted.len() as u64);
         for (pos, block) in &self.wanted {
@@ -524,6 +506,12 @@ impl Publication {
         for pos in &self.leaving {
             out.i32(pos.x);
             out.i32(pos.z);
+        }
+        out.u64(self.admitted.len() as u64);
+        for (pos, digest) in &self.admitted {
+            out.i32(pos.x);
+            out.i32(pos.z);
+            out.bytes(digest);
         }
     }
 }

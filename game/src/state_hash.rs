@@ -36,6 +36,11 @@ impl StateBytes {
         self.bytes.extend_from_slice(&v.to_le_bytes());
     }
 
+    /// Bytes as they are.
+    pub fn bytes(&mut self, v: &[u8]) {
+        self.bytes.extend_from_slice(v);
+    }
+
     /// The bits of a float.
     pub fn f64(&mut self, v: f64) {
         self.u64(v.to_bits());

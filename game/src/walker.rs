@@ -29,7 +29,7 @@ mod tests;
 
 pub use config::{WalkerConfig, WalkerConfigError};
 pub use obstacles::{Obstacle, ObstacleError, ObstacleKind, Obstacles};
-pub use place::place;
+pub use place::{lift_out, place};
 pub use pushes::{Push, Pushes, merge_pushes};
 
 use glam::DVec3;

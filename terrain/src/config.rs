@@ -189,6 +189,21 @@ impl TerrainConfig {
         ]
     }
 
+    /// The cell under a world position in metres, by floor. It may lie anywhere: far outside it is as far as cells go, and
+    /// no number is cell 0.
+    pub fn cell_under(&self, x: f64, z: f64) -> CellPos {
+        // `as` saturates.
+        let cell = |v: f64, placed: i32| ((v / self.spacing_m()).floor() as i32).saturating_sub(placed);
+        CellPos::new(cell(x, self.placement.x), cell(z, self.placement.z))
+    }
+
+    /// The edges of the valid extent in the world, in metres (exact): west, north, east and south.
+    pub fn extent_m(&self) -> [f64; 4] {
+        let (e, p) = (self.extent, self.placement);
+        let at = |cell: i32, placed: i32| (f64::from(cell) + f64::from(placed)) * self.spacing_m();
+        [at(e.x0, p.x), at(e.z0, p.z), at(e.x1, p.x), at(e.z1, p.z)]
+    }
+
     /// Cells along x and z.
     pub fn cells(&self) -> [i32; 2] {
         [self.samples[0] as i32 - 1, self.samples[1] as i32 - 1]

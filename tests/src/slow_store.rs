@@ -1,9 +1,10 @@
 //! A block source that answers late, in another order every time, and fails where it is told to.
 
 use highground_terrain::config::TerrainConfig;
+use highground_terrain::content::{Catalogue, PhysicalMaterial};
 use highground_terrain::coord::{BlockPos, BlockSide};
 use highground_terrain::store::{BlockError, BlockSource};
-use highground_terrain::surface::Block;
+use highground_terrain::surface::{Block, PlaneChoice};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -75,7 +76,23 @@ impl BlockSource for SlowStore {
         self.inner.height_range()
     }
 
+    fn catalogue(&self) -> &Catalogue {
+        self.inner.catalogue()
+    }
+
+    fn materials(&self) -> &[PhysicalMaterial] {
+        self.inner.materials()
+    }
+
+    fn read_materials(&self, pos: BlockPos) -> Result<Option<Vec<u8>>, BlockError> {
+        self.inner.read_materials(pos)
+    }
+
     fn read_block(&self, pos: BlockPos) -> Result<Block, BlockError> {
+        self.read_block_with(pos, PlaneChoice::NONE)
+    }
+
+    fn read_block_with(&self, pos: BlockPos, planes: PlaneChoice) -> Result<Block, BlockError> {
         std::thread::sleep(self.delay());
         let fault = {
             let mut faults = self.faults.lock().expect("not poisoned");
@@ -94,7 +111,7 @@ impl BlockSource for SlowStore {
         };
         let result = match fault {
             Some(error) => Err(error),
-            None => self.inner.read_block(pos),
+            None => self.inner.read_block_with(pos, planes),
         };
         self.order.lock().expect("not poisoned").push(pos);
         result

@@ -4,13 +4,14 @@
 //! that gets the same bodies and is moved to the same places, tick by tick, so that it does exactly the session's step.
 
 use glam::DVec3;
-use highground_game::component::{Ball, NetId};
+use highground_game::component::{Ball, Crate, NetId, Platform};
 use highground_game::config::{RuntimeConfig, SessionConfig};
 use highground_game::input::Input;
 use highground_game::physics::Physics;
 use highground_game::publication::Arrivals;
 use highground_game::session::{Map, Session};
 use highground_game::walker::{self, WalkCommand, WalkerConfig};
+use highground_game::way::{Way, WayEnd};
 use highground_terrain::collide::cast::{Cast, Convex, cast, deepest};
 use highground_terrain::collide::{
     Faces, GroundRay, RayAnswer, SharedGround, Sight, TerrainDispatcher, TerrainShape,
@@ -188,6 +189,8 @@ struct Twin {
     shared: Arc<SharedGround>,
     walkers: Vec<(NetId, RigidBodyHandle, (f64, f64), bool)>,
     balls: Vec<(NetId, RigidBodyHandle, Ball, bool)>,
+    platforms: Vec<(RigidBodyHandle, Platform)>,
+    crates: Vec<(NetId, RigidBodyHandle, Crate, bool)>,
 }
 
 impl Twin {
@@ -197,6 +200,7 @@ impl Twin {
         let config = session.config();
         let mut physics = Physics::new(shared.clone(), config.gravity, 1).unwrap();
         let (mut walkers, mut balls) = (Vec::new(), Vec::new());
+        let (mut platforms, mut crates) = (Vec::new(), Vec::new());
         for input in inputs {
             match input {
                 Input::Join { key, x, z } => {
@@ -213,16 +217,35 @@ impl Twin {
                     };
                     balls.push((NetId::of_key(key), physics.add_ball(&ball), ball, false));
                 }
+                Input::Platform { half_extents, way, .. } => {
+                    let half_extents = DVec3::from(*half_extents);
+                    let platform = Platform { half_extents, since: 0, way: Arc::new(way.clone()) };
+                    platforms.push((physics.add_platform(platform.pose(0), half_extents), platform));
+                }
+                Input::Crate { key, position, half_extents, density } => {
+                    let (half_extents, position) = (DVec3::from(*half_extents), DVec3::from(*position));
+                    let still = Crate {
+                        half_extents,
+                        density: *density,
+                        position,
+                        rotation: glam::DQuat::IDENTITY,
+                        velocity: DVec3::ZERO,
+                        spin: DVec3::ZERO,
+                    };
+                    let body = physics.add_crate(Pose::from_translation(position), half_extents, *density);
+                    physics.hold(body);
+                    crates.push((NetId::of_key(key), body, still, false));
+                }
                 _ => unreachable!("tick 0 only makes bodies"),
             }
         }
-        Self { physics, shared, walkers, balls }
+        Self { physics, shared, walkers, balls, platforms, crates }
     }
 
     /// Does the step that the session has just done. Says how often the engine allocated on this thread (it also notes
     /// every body that it is told about) and in the whole process: its pool's thread does the step.
     fn follow(&mut self, session: &Session) -> (u64, u64) {
-        let Self { physics, shared, walkers, balls } = self;
+        let Self { physics, shared, walkers, balls, platforms, crates } = self;
         let mut here = 0;
         let mut note = |n: ((), u64)| here += n.1;
         let before = in_process();
@@ -233,6 +256,13 @@ impl Twin {
             let now = session.balls().find(|b| b.0 == *id).expect("the ball is there").1;
             if !*free && now != *ball {
                 physics.release_ball(*body, ball);
+                *free = true;
+            }
+        }
+        for (id, body, held, free) in &mut *crates {
+            let now = session.crates().find(|c| c.0 == *id).expect("the crate is there").1;
+            if !*free && now != *held {
+                physics.release_crate(*body, held);
                 *free = true;
             }
         }
@@ -248,8 +278,12 @@ impl Twin {
             note(counted(|| physics.move_character(*body, view.state.position)));
         }
         for (_, push) in session.pushes() {
-            let (_, body, ..) = balls.iter().find(|b| b.0.0 == push.body).expect("the ball is there");
-            note(counted(|| physics.push(*body, push.point, push.impulse)));
+            let bodies = balls.iter().map(|b| (b.0, b.1)).chain(crates.iter().map(|c| (c.0, c.1)));
+            let (_, body) = { bodies }.find(|b| b.0.0 == push.body).expect("the body is there");
+            note(counted(|| physics.push(body, push.point, push.impulse)));
+        }
+        for (body, platform) in platforms {
+            note(counted(|| physics.move_platform(*body, platform.pose(session.tick()))));
         }
         note(counted(|| physics.step()));
         for (id, body, ball, free) in balls {
@@ -257,6 +291,13 @@ impl Twin {
                 note(counted(|| physics.read_ball(*body, ball, session.config().max_speed)));
                 let theirs = session.balls().find(|b| b.0 == *id).expect("the ball is there").1;
                 assert_eq!(*ball, theirs, "the twin does the same step");
+            }
+        }
+        for (id, body, moved, free) in crates {
+            if *free {
+                note(counted(|| physics.read_crate(*body, moved, session.config().max_speed)));
+                let theirs = session.crates().find(|c| c.0 == *id).expect("the crate is there").1;
+                assert_eq!(*moved, theirs, "the twin does the same step");
             }
         }
         (here, in_process() - before)
@@ -306,6 +347,19 @@ fn a_tick_in_the_steady_state_allocates_nothing_but_what_the_physics_engine_does
         position: [124.3 + 30.0 * f64::from(n), 12.0, 150.0],
         velocity: [0.0; 3],
     }));
+    let way = Way {
+        points: vec![[126.0, 9.0, 130.0], [160.0, 11.0, 140.0], [140.0, 10.0, 170.0]],
+        speed: 2.0,
+        end: WayEnd::Loop,
+        turn: 0.3,
+    };
+    inputs.push(Input::Platform { key: "r".into(), half_extents: [2.0, 0.2, 2.0], way });
+    inputs.extend((0..4).map(|n| Input::Crate {
+        key: format!("s{n}"),
+        position: [121.5 + 18.0 * f64::from(n), 12.0, 132.5],
+        half_extents: [0.4; 3],
+        density: 60.0,
+    }));
     let mut twin = Twin::new(&session, &inputs);
     let (mut measured, mut engine) = (0, 0);
     for tick in 0..900 {
@@ -325,7 +379,7 @@ fn a_tick_in_the_steady_state_allocates_nothing_but_what_the_physics_engine_does
     assert!(session.characters().all(|c| !c.held && !c.arriving));
     assert!(session.stats().walked_m > 1000.0, "{:?}", session.stats());
     println!(
-        "Rapier's own step (with the contacts that it asks us for) allocated {:.1} times a tick: {} characters, 4 balls",
+        "Rapier's own step (with the contacts that it asks us for) allocated {:.1} times a tick: {} characters, 4 balls, 4 crates and a platform",
         engine as f64 / f64::from(measured),
         ids.len()
     );

@@ -1,9 +1,10 @@
 //! The publication under a body, and the door for changed ground.
 
 use highground_game::publication::{Arrivals, Footprint, Publication};
+use highground_game::state_hash::StateBytes;
 use highground_terrain::collide::RefusedGround;
 use highground_terrain::content::{PhysicalMaterial, Plane, PlaneKind};
-use highground_terrain::coord::{BlockPos, BlockSide, CellPos};
+use highground_terrain::coord::{BlockPos, BlockSide, CellPos, SamplePos};
 use highground_terrain::runtime::BlockData;
 use highground_terrain::state::PublicationState;
 use highground_terrain::store::{BlockSource, MemoryTerrain};
@@ -119,4 +120,129 @@ fn materials_come_and_go_with_their_blocks_and_strays_are_reported() {
         tick(&mut p, t, 110.0, 110.0);
     }
     assert_eq!(name(&p), (Some("grass".into()), false, 0), "gone with its block");
+}
+
+/// Ground at 1 m with some samples raised to 3.
+fn raised_at(places: &'static [(i32, i32)]) -> MemoryTerrain {
+    let height = |x, z| if places.contains(&(x, z)) { 3.0 } else { 1.0 };
+    MemoryTerrain::from_fn([257, 257], BlockSide::S32, |_| {}, height)
+}
+
+fn state(p: &Publication) -> [u8; 32] {
+    let mut bytes = StateBytes::default();
+    p.write_state(&mut bytes);
+    bytes.hash()
+}
+
+/// Every pair of neighbouring tiles holds the same where both hold something.
+fn no_seams(p: &Publication) {
+    let tiles = || (0..64).filter_map(|i| p.ground().tile(BlockPos::new(i % 8, i / 8)));
+    for (a, b) in tiles().flat_map(|a| tiles().map(move |b| (a, b))) {
+        let (f, g) = (a.side().first_sample(a.pos()), b.side().first_sample(b.pos()));
+        for z in f.z.max(g.z) - 1..=f.z.min(g.z) + 33 {
+            for x in f.x.max(g.x) - 1..=f.x.min(g.x) + 33 {
+                let s = SamplePos::new(x, z);
+                assert_eq!(a.quanta(s), b.quanta(s), "{s:?} in {:?} and {:?}", a.pos(), b.pos());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_admitted_is_there_again_when_its_block_has_left_and_comes_back() {
+    // In the middle, and on the block's own west border, which the neighbour in the west holds too.
+    let changed = raised_at(&[(48, 48), (32, 40)]);
+    let (mut p, mut plain) = (publication(raised_at(&[])), publication(raised_at(&[])));
+    let mut number = 0;
+    let mut go = |p: &mut Publication, plain: &mut Publication, x: f64, ticks: u64| {
+        for _ in 0..ticks {
+            let around = Footprint::around(x, 48.0, 6.0);
+            for p in [&mut *p, plain] {
+                p.begin(number, Arrivals::WhenDue, &mut Vec::new()).expect("a tick");
+                p.update_windows(number, std::iter::once((around, around.grown(2.0))));
+                p.finish(number);
+            }
+            number += 1;
+        }
+    };
+    go(&mut p, &mut plain, 50.0, 6);
+    assert_eq!(state(&p), state(&plain));
+    let bytes = p.data_stats();
+    assert_eq!((bytes.changed, bytes.changed_bytes), (0, 0));
+    let pos = BlockPos::new(1, 1);
+    assert!(p.ground().tile(BlockPos::new(0, 1)).is_none(), "the neighbour in the west is not resident");
+    p.admit(vec![tile(&changed, pos)]).expect("nothing else holds what was changed");
+    let bytes = p.data_stats();
+    assert!(bytes.changed == 1 && bytes.changed_bytes > 4 * 32 * 32, "{bytes:?}");
+    assert_ne!(state(&p), state(&plain));
+    let heights =
+        |p: &Publication| [(48.0, 48.0), (32.0, 40.0)].map(|(x, z)| p.ground().height(x, z).unwrap().valid());
+    assert_eq!(heights(&p), [Some(3.0); 2]);
+    // The neighbour comes while the changed block is here.
+    go(&mut p, &mut plain, 26.0, 6);
+    assert!(p.ground().tile(BlockPos::new(0, 1)).is_some() && p.ground().tile(pos).is_some());
+    no_seams(&p);
+    // All leave; the neighbour comes back alone, then the changed block.
+    go(&mut p, &mut plain, 220.0, 10);
+    assert!(p.ground().tile(pos).is_none() && p.ground().tile(BlockPos::new(0, 1)).is_none());
+    assert_eq!(p.data_stats().changed_bytes, bytes.changed_bytes);
+    assert_ne!(state(&p), state(&plain), "what was admitted is state, resident or not");
+    go(&mut p, &mut plain, 10.0, 6);
+    assert!(p.ground().tile(pos).is_none() && p.ground().tile(BlockPos::new(0, 1)).is_some());
+    go(&mut p, &mut plain, 26.0, 6);
+    no_seams(&p);
+    assert_eq!(heights(&p), [Some(3.0); 2]);
+    assert_eq!(heights(&plain), [Some(1.0); 2]);
+    assert_eq!(p.ground().tile(pos).expect("back").clone(), tile(&changed, pos));
+    // Admitted again, back to what it was: other state than never having been.
+    p.admit(vec![tile(&raised_at(&[]), pos), tile(&raised_at(&[]), BlockPos::new(0, 1))]).expect("whole");
+    assert_eq!(heights(&p), [Some(1.0); 2]);
+    no_seams(&p);
+    assert_eq!(p.data_stats().changed, 2);
+}
+
+#[test]
+fn half_of_a_border_is_refused_though_the_other_side_is_not_resident() {
+    let mut p = publication(raised_at(&[]));
+    for number in 0..6 {
+        let around = Footprint::around(48.0, 48.0, 6.0);
+        p.begin(number, Arrivals::WhenDue, &mut Vec::new()).expect("a tick");
+        p.update_windows(number, std::iter::once((around, around)));
+        p.finish(number);
+    }
+    assert_eq!(p.ground().resident(), 1);
+    let (before, kept) = (p.ground().clone(), state(&p));
+    // The sample belongs to the block in the east.
+    let pos = BlockPos::new(1, 1);
+    let refused = p.admit(vec![tile(&raised_at(&[(64, 45)]), pos)]).expect_err("a seam that nobody sees yet");
+    let at = SamplePos::new(64, 45);
+    assert_eq!(refused, RefusedGround::Seam { a: pos, b: BlockPos::new(2, 1), at });
+    assert!(Arc::ptr_eq(&before, p.ground()) && state(&p) == kept && p.data_stats().changed == 0);
+}
+
+#[test]
+fn materials_and_weights_that_a_changed_tile_does_not_carry_stay() {
+    let terrain = raised_at(&[]);
+    let mut raster = terrain.raster().clone();
+    let named = |name: &str| PhysicalMaterial { name: name.into(), friction: 0.1, restitution: 0.0 };
+    raster.catalogue.materials = vec![named("grass"), named("ice")];
+    let mut plane = Plane::zero(PlaneKind::PhysicalMaterial, &raster.config);
+    plane.values[40 * 256 + 41] = 1;
+    raster.set_plane(plane);
+    let mut p = publication(MemoryTerrain::new(raster, BlockSide::S32));
+    for t in 0..5 {
+        tick(&mut p, t, 48.0, 48.0);
+    }
+    let id = |p: &Publication| p.shared_ground().materials().expect("materials").id(CellPos::new(41, 40));
+    assert_eq!(id(&p), 1);
+    p.admit(vec![tile(&raised_at(&[(45, 45)]), BlockPos::new(1, 1))]).expect("whole");
+    assert_eq!(id(&p), 1, "the tile says nothing of materials");
+    for t in 5..15 {
+        tick(&mut p, t, 220.0, 220.0);
+    }
+    assert_eq!(id(&p), 0);
+    for t in 15..25 {
+        tick(&mut p, t, 48.0, 48.0);
+    }
+    assert_eq!((id(&p), p.ground().height(45.0, 45.0).unwrap().valid()), (1, Some(3.0)));
 }

@@ -129,3 +129,26 @@ fn heights_say_more_when_they_are_asked() {
     let wrong = query(&terrain, &["heights", "--fields=colour", "--points"], "1,1\n");
     assert_eq!(wrong.status.code(), Some(2));
 }
+
+#[test]
+fn physical_holes_are_holes_to_heights_and_rays_and_half_of_a_cell_is_half_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut raster = Raster::from_heights(TerrainConfig::new([71, 41], 256), vec![128; 71 * 41]);
+    // Wholly at a block's border, and triangle 0 of the cell beside it: of Main, the one towards east.
+    let values =
+        (0..70 * 40).map(|i| if i == 10 * 70 + 31 { 3 } else { u8::from(i == 10 * 70 + 33) }).collect();
+    raster.set_plane(Plane { kind: PlaneKind::PhysicalHole, values });
+    let path = folder.path().join("holed.terrain");
+    write_payload(&raster, &WriteOptions::new(BlockSide::S32, "{}", 0.0), &path).unwrap();
+    let rays =
+        "31.5,9,10.25,0,-1,0,20\n32.5,9,10.25,0,-1,0,20\n33.75,9,10.25,0,-1,0,20\n33.25,9,10.75,0,-1,0,20\n";
+    let output = query(&path, &["rays", "--json", "--rays"], rays);
+    assert!(output.status.success(), "{output:?}");
+    let hits: Vec<Value> = lines(&output).iter().map(|l| l["hit"].clone()).collect();
+    assert_eq!(hits, [json!(false), json!(true), json!(false), json!(true)]);
+    let points = "31.5,10.25\n32.5,10.25\n33.75,10.25\n33.25,10.75\n";
+    let output = query(&path, &["heights", "--json", "--points"], points);
+    assert!(output.status.success(), "{output:?}");
+    let states: Vec<Value> = lines(&output).iter().map(|l| l["state"].clone()).collect();
+    assert_eq!(states, [json!("hole"), json!("valid"), json!("hole"), json!("valid")]);
+}

@@ -60,6 +60,8 @@ struct Frame {
     width: u32,
     height: u32,
     metres_per_pixel: f64,
+    /// Where the terrain stands in the world, x and z in metres.
+    origin: [f64; 2],
 }
 
 impl Frame {
@@ -75,11 +77,12 @@ impl Frame {
             s * (1.0 / per_cell - 0.25).ceil()
         };
         let pixels = |m: f64| ((m / metres_per_pixel).ceil() as u32).max(1);
-        Self { width: pixels(w), height: pixels(h), metres_per_pixel }
+        let [x, _, z] = config.origin_m();
+        Self { width: pixels(w), height: pixels(h), metres_per_pixel, origin: [x, z] }
     }
 
     fn pixel(self, x: f64, z: f64) -> (f64, f64) {
-        (x / self.metres_per_pixel, z / self.metres_per_pixel)
+        ((x - self.origin[0]) / self.metres_per_pixel, (z - self.origin[1]) / self.metres_per_pixel)
     }
 
     fn block(self, config: &TerrainConfig, side: BlockSide, b: BlockPos) -> (i64, i64, i64, i64) {

@@ -55,13 +55,13 @@ impl Bot {
         let mut pair = seed ^ u64::from(number / 2).wrapping_mul(0xd6e8_feb8_6659_fd93);
         let mut own = seed ^ u64::from(number).wrapping_mul(0xa076_1d64_78bd_642f).wrapping_add(1);
         let config = session.ground().config();
-        let (s, e) = (config.spacing_m(), config.extent);
+        let (s, e, [origin_x, _, origin_z]) = (config.spacing_m(), config.extent, config.origin_m());
         let place = |a: i32, b: i32, r: f64| (f64::from(a) + f64::from(b - a) * (0.25 + 0.5 * r)) * s;
         let offset = (6.0 * unit(&mut own), 6.0 * unit(&mut own));
         let mut spawn = (0.0, 0.0);
         for _ in 0..SPAWN_TRIES {
-            let x = place(e.x0, e.x1, unit(&mut pair)) + offset.0;
-            let z = place(e.z0, e.z1, unit(&mut pair)) + offset.1;
+            let x = place(e.x0, e.x1, unit(&mut pair)) + offset.0 + origin_x;
+            let z = place(e.z0, e.z1, unit(&mut pair)) + offset.1 + origin_z;
             spawn = (x, z);
             if session.has_relief(x, z) {
                 break;
@@ -162,14 +162,11 @@ impl Bot {
 
     /// A place 60 to 180 m away, inside the extent.
     fn pick(&mut self, session: &Session, at: DVec3) -> (f64, f64) {
-        let config = session.ground().config();
-        let (s, e) = (config.spacing_m(), config.extent);
-        let inside = |v: f64, a: i32, b: i32| {
-            v.clamp(f64::from(a) * s + 1.0, (f64::from(b) * s - 1.0).max(f64::from(a) * s + 1.0))
-        };
+        let [west, north, east, south] = session.ground().config().extent_m();
+        let inside = |v: f64, low: f64, high: f64| v.clamp(low + 1.0, (high - 1.0).max(low + 1.0));
         let span = 60.0 + 120.0 * unit(&mut self.random);
         let (dx, dz) = (unit(&mut self.random) * 2.0 - 1.0, unit(&mut self.random) * 2.0 - 1.0);
         let direction = DVec3::new(dx, 0.0, dz).normalize_or(DVec3::X) * span;
-        (inside(at.x + direction.x, e.x0, e.x1), inside(at.z + direction.z, e.z0, e.z1))
+        (inside(at.x + direction.x, west, east), inside(at.z + direction.z, north, south))
     }
 }

@@ -8,8 +8,8 @@ use crate::session::Session;
 use highground_terrain::coord::{BlockPos, CellPos, CellRect};
 use highground_terrain::nav::{Answer, Nav, NavConfigError, NavRules, Path, PathQuery, PathSearch, Refusal};
 use highground_terrain::runtime::read_with_retries;
-use highground_terrain::store::{BlockError, BlockSource};
-use highground_terrain::surface::{Block, Ground, Slot, Tile};
+use highground_terrain::store::{BlockError, BlockSource, WithPlanes};
+use highground_terrain::surface::{Block, Ground, PlaneChoice, Slot, Tile};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -51,12 +51,19 @@ impl Guide {
     /// When the terrain is too fine for the walker: see [`NavRules::new`].
     pub fn new(session: &Session) -> Result<Self, NavConfigError> {
         let map = session.map();
-        let rules = NavRules::new(&session.config().navigation(), map.source.config(), &map.layers)?;
+        let materials: Vec<String> = map.source.materials().iter().map(|m| m.name.clone()).collect();
+        let (config, terrain) = (session.config().navigation(), map.source.config());
+        let rules = NavRules::with_materials(&config, terrain, &map.layers, &materials)?;
         Ok(Self::over(map.source.clone(), rules, session.config().retries))
     }
 
-    /// A guide to any terrain, by any rules for it.
+    /// A guide to any terrain, by any rules for it. Where these ask for materials, blocks are read with them.
     pub fn over(source: Arc<dyn BlockSource>, rules: Arc<NavRules>, retries: u32) -> Self {
+        let planes = PlaneChoice { materials: true, ..PlaneChoice::NONE };
+        let source = match rules.asks_for_materials() {
+            true => Arc::new(WithPlanes::new(source, planes)),
+            false => source,
+        };
         let ground = Ground::empty(source.config(), source.block_side());
         Self {
             source,
@@ -112,7 +119,11 @@ impl Guide {
         self.read(within);
         let stand = |cell| self.nav.nearest_walkable(query.agent, cell, near).unwrap_or(cell);
         let query = PathQuery { from: stand(from), to: stand(to), within: Some(within), ..query };
-        self.search.find(&self.nav, &query, &mut self.path)
+        let answer = self.search.find(&self.nav, &query, &mut self.path);
+        if self.nav.is_distance_budget_spent() {
+            self.nav.forget_distances();
+        }
+        answer
     }
 
     /// The path that was found last.

@@ -1,4 +1,5 @@
-//! The demo's rules: bots that wander from place to place along ways they find, a few rolling balls and one scripted teleport.
+//! The demo's rules: bots that wander from place to place along ways they find, a few rolling
+//! balls, crates to push, a lift and one scripted teleport.
 //!
 //! Bots stand outside the simulation, like players: they look at the session and give inputs, which are recorded.
 
@@ -13,6 +14,7 @@ use crate::input::Input;
 use crate::publication::Arrivals;
 use crate::replay::Recording;
 use crate::session::{Session, SessionError, TickReport};
+use crate::way::{Way, WayEnd};
 use glam::DVec3;
 use highground_terrain::coord::BlockPos;
 use highground_terrain::state::PublicationState;
@@ -57,6 +59,9 @@ pub struct Demo {
 
 /// Trails keep one point in this many ticks.
 const TRAIL_TICKS: u64 = 6;
+
+/// Crates that a demo leaves about.
+const CRATES: u32 = 3;
 
 /// Balls that a demo rolls.
 const BALLS: u32 = 4;
@@ -115,6 +120,7 @@ impl Demo {
         }
         if tick == 60 {
             self.drop_balls();
+            self.set_up_crates();
         }
         if tick == self.teleport_tick()
             && let Some(id) = self.teleported().map(Bot::id)
@@ -150,17 +156,39 @@ impl Demo {
         }
     }
 
+    /// Crates west of the first characters that stand, and a lift north of the very first.
+    fn set_up_crates(&mut self) {
+        let ground = |x: f64, z: f64| self.session.ground().point(x, z).ok().and_then(|p| p.height());
+        let standing = self.session.characters().filter(|c| !c.arriving && !c.held);
+        for (n, c) in standing.take(CRATES as usize).enumerate() {
+            let (x, z) = (c.state.position.x - 2.0, c.state.position.z);
+            let Some(height) = ground(x, z) else { continue };
+            let half = 0.3 + 0.05 * n as f64;
+            self.inputs.push(Input::Crate {
+                key: format!("crate {n}"),
+                position: [x, height + 2.0 * half, z],
+                half_extents: [half; 3],
+                density: 80.0,
+            });
+            let (x, z) = (c.state.position.x, c.state.position.z - 4.0);
+            if let (0, Some(height)) = (n, ground(x, z)) {
+                let points = vec![[x, height - 0.2, z], [x, height + 3.0, z]];
+                let way = Way { points, speed: 0.8, end: WayEnd::ThereAndBack, turn: 0.2 };
+                let half_extents = [1.5, 0.2, 1.5];
+                self.inputs.push(Input::Platform { key: "lift".into(), half_extents, way });
+            }
+        }
+    }
+
     /// The corner of the extent's inner half that is farthest from a bot.
     fn far_place(&self, id: NetId) -> (f64, f64) {
-        let config = self.session.ground().config();
-        let (s, e) = (config.spacing_m(), config.extent);
+        let [west, north, east, south] = self.session.ground().config().extent_m();
         let here = self.session.character_view(id).map_or(DVec3::ZERO, |c| c.state.position);
-        let choose = |a: i32, b: i32, at: f64| {
-            let (near, far) = (f64::from(a) * s, f64::from(b) * s);
+        let choose = |near: f64, far: f64, at: f64| {
             let quarter = (far - near) * 0.25;
             if at < (near + far) * 0.5 { far - quarter } else { near + quarter }
         };
-        (choose(e.x0, e.x1, here.x), choose(e.z0, e.z1, here.z))
+        (choose(west, east, here.x), choose(north, south, here.z))
     }
 
     fn look_around(&mut self) {

@@ -3,25 +3,25 @@
 //! Owns the order of systems. Everything that enters a tick comes in as inputs or publications; everything it gives
 //! is in its report and its state.
 
+mod parts;
 mod report;
 mod systems;
 mod walking;
 
 pub use report::{EntityTrace, SYSTEMS, System, TickReport};
 
-use crate::component::{Arriving, Ball, Footing, Gate, NetId, PhysicsBody, Spawn};
+use crate::component::{Arriving, Ball, Crate, Footing, Gate, NetId, PhysicsBody, Platform, Spawn};
 use crate::config::{RuntimeConfig, SessionConfig, SessionConfigError};
 use crate::input::{Input, InputError};
 use crate::physics::Physics;
 use crate::publication::{Arrivals, Publication, PublicationError};
 use crate::state_hash::StateBytes;
-use crate::walker::{Obstacles, Push, WalkCommand, WalkerState};
-use highground_terrain::config::Placement;
-use highground_terrain::coord::CellPos;
+use crate::walker::{Obstacles, Push, WalkCommand, WalkerState, lift_out};
+use highground_terrain::collide::RefusedGround;
 use highground_terrain::layers::WeightChain;
 use highground_terrain::runtime::{BlockData, read_with_retries};
 use highground_terrain::store::{BlockSource, WithPlanes};
-use highground_terrain::surface::{Ground, PlaneChoice};
+use highground_terrain::surface::{Ground, PlaneChoice, Tile};
 use std::sync::Arc;
 
 /// What a session plays on.
@@ -36,12 +36,17 @@ pub struct Map {
 }
 
 impl Map {
-    /// Walkers swim: where a terrain has water, its blocks carry it.
-    fn with_water(self) -> Self {
-        if self.source.catalogue().water.is_none() {
+    /// Walkers swim and bodies feel what they touch: where a terrain has water or physical materials, its blocks carry
+    /// them.
+    fn with_planes(self) -> Self {
+        let planes = PlaneChoice {
+            water: self.source.catalogue().water.is_some(),
+            materials: !self.source.materials().is_empty(),
+            ..PlaneChoice::NONE
+        };
+        if planes == PlaneChoice::NONE {
             return self;
         }
-        let planes = PlaneChoice { water: true, ..PlaneChoice::NONE };
         Self { source: Arc::new(WithPlanes::new(self.source, planes)), ..self }
     }
 }
@@ -65,9 +70,6 @@ pub enum SessionError {
         /// What the operating system says.
         reason: String,
     },
-    /// The terrain stands elsewhere than at its world's origin.
-    #[error("a session plays on a terrain at its world's origin, found one placed by {0:?}")]
-    Placed(Placement),
 }
 
 /// Counts over a session's life.
@@ -85,6 +87,9 @@ pub struct SessionStats {
     pub removed: u64,
     /// Inputs refused.
     pub refused_inputs: u64,
+    /// The most resident cells at once whose physical material the terrain does not have; see
+    /// [`TickReport::stray_materials`].
+    pub stray_materials: u64,
 }
 
 /// A character as others see it.
@@ -137,11 +142,7 @@ impl Session {
     /// When the configuration is out of range, or there are no threads to be had.
     pub fn new(map: Map, config: SessionConfig, runtime: RuntimeConfig) -> Result<Self, SessionError> {
         config.check()?;
-        let map = map.with_water();
-        let placement = map.source.config().placement;
-        if placement != Placement::default() {
-            return Err(SessionError::Placed(placement));
-        }
+        let map = map.with_planes();
         let threads = |e: std::io::Error| SessionError::Threads {
             readers: runtime.reader_threads,
             physics: runtime.physics_threads,
@@ -171,7 +172,7 @@ impl Session {
         let terrain = map.source.config();
         let lowest = map.source.height_range().map_or(0, |(low, _)| low);
         Ok(Self {
-            lowest_m: terrain.quantum.to_metres(lowest),
+            lowest_m: terrain.quantum.to_metres(lowest) + terrain.origin_m()[1],
             config,
             map,
             fastest: speed.iter().copied().fold(1.0, f64::max),
@@ -208,6 +209,8 @@ impl Session {
         self.take_inputs(inputs);
         systems::mark(self, System::Inputs);
         self.publication.begin(self.tick, arrivals, &mut self.report.events)?;
+        self.report.stray_materials = self.publication.stray_materials();
+        self.stats.stray_materials = self.stats.stray_materials.max(self.report.stray_materials);
         systems::mark(self, System::Ground);
         systems::update_windows(self);
         systems::mark(self, System::Windows);
@@ -217,6 +220,7 @@ impl Session {
         systems::mark(self, System::Footing);
         walking::walk(self);
         systems::mark(self, System::Walk);
+        parts::move_platforms(self);
         self.physics.step();
         systems::read_physics(self);
         systems::mark(self, System::Physics);
@@ -230,6 +234,31 @@ impl Session {
         }
         self.tick += 1;
         Ok(&self.report)
+    }
+
+    /// Admits changed tiles before the coming tick, all or none: see [`Publication::admit`]. What touches them is held in
+    /// that tick; a character in the air is lifted out of ground that was raised over it. A recording does not hold it: a run with it cannot be made again from one.
+    ///
+    /// # Errors
+    /// Why nothing was changed.
+    pub fn admit(&mut self, tiles: Vec<Tile>) -> Result<(), RefusedGround> {
+        let old = self.publication.ground().clone();
+        self.publication.admit(tiles)?;
+        let new = self.publication.ground();
+        for &(_, entity) in &self.roster {
+            let Ok(e) = self.world.entity(entity) else { continue };
+            let (Some(mut state), Some(body)) = (e.get::<&mut WalkerState>(), e.get::<&PhysicsBody>()) else {
+                continue;
+            };
+            let lifted = lift_out(&old, new, &self.config.walker, &state);
+            if !e.has::<Arriving>() && lifted != *state {
+                *state = lifted;
+                // It is there at once: nothing is swept aside on its way.
+                self.physics.hide_character(body.0);
+                self.physics.move_character(body.0, lifted.position);
+            }
+        }
+        Ok(())
     }
 
     fn take_inputs(&mut self, inputs: &[Input]) {
@@ -248,7 +277,7 @@ impl Session {
     }
 
     fn take_input(&mut self, input: &Input) -> Result<(), InputError> {
-        input.check()?;
+        input.check(self.config.max_speed)?;
         match input {
             Input::Join { key, x, z } => self.join(key, *x, *z),
             Input::Ball { key, radius, position, velocity } => {
@@ -260,6 +289,18 @@ impl Session {
                     spin: glam::DVec3::ZERO,
                 };
                 self.add_ball(key, ball)
+            }
+            Input::Platform { key, half_extents, way } => {
+                let half_extents = (*half_extents).into();
+                let (since, way) = (self.tick, Arc::new(way.clone()));
+                self.add_platform(key, Platform { half_extents, since, way })
+            }
+            Input::Crate { key, position, half_extents, density } => {
+                let (velocity, rotation) = (glam::DVec3::ZERO, glam::DQuat::IDENTITY);
+                let (position, half_extents) = ((*position).into(), (*half_extents).into());
+                let density = *density;
+                let spin = velocity;
+                self.add_crate(key, Crate { half_extents, density, position, rotation, velocity, spin })
             }
             Input::Leave { id } => {
                 let at = self.find(*id)?;
@@ -321,13 +362,6 @@ impl Session {
         })
     }
 
-    fn add_ball(&mut self, key: &str, ball: Ball) -> Result<(), InputError> {
-        self.enlist(key, |s, id| {
-            let body = s.physics.add_ball(&ball);
-            s.world.spawn((id, ball, Gate { held: true }, PhysicsBody(body)))
-        })
-    }
-
     fn remove_at(&mut self, at: usize) {
         let (_, entity) = self.roster.remove(at);
         if let Ok(body) = self.world.get::<&PhysicsBody>(entity).map(|b| b.0) {
@@ -358,9 +392,7 @@ impl Session {
     /// choosing where to start; the simulation never asks.
     pub fn has_relief(&self, x: f64, z: f64) -> bool {
         let (terrain, side) = (self.map.source.config(), self.map.source.block_side());
-        let s = terrain.spacing_m();
-        let cell = CellPos::new((x / s).floor() as i32, (z / s).floor() as i32);
-        let pos = side.block_of_cell(cell);
+        let pos = side.block_of_cell(terrain.cell_under(x, z));
         // With retries, so that an error that passes does not change where anybody starts.
         let read = || read_with_retries(&*self.map.source, pos, self.config.retries);
         terrain.has_block(side, pos)
@@ -426,10 +458,5 @@ impl Session {
             arriving: e.has::<Arriving>(),
             footing: *e.get::<&Footing>()?,
         })
-    }
-
-    /// Balls in id order.
-    pub fn balls(&self) -> impl Iterator<Item = (NetId, Ball)> + '_ {
-        self.roster.iter().filter_map(|&(id, entity)| Some((id, *self.world.get::<&Ball>(entity).ok()?)))
     }
 }

@@ -42,11 +42,22 @@ pub(crate) enum Component {
     Footing,
     Gate,
     Ball,
+    Platform,
+    Crate,
 }
 
 impl Component {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Spawn, Self::Arriving, Self::Walker, Self::Command, Self::Footing, Self::Gate, Self::Ball];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Spawn,
+        Self::Arriving,
+        Self::Walker,
+        Self::Command,
+        Self::Footing,
+        Self::Gate,
+        Self::Ball,
+        Self::Platform,
+        Self::Crate,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
@@ -57,6 +68,8 @@ impl Component {
             Self::Footing => "footing",
             Self::Gate => "gate",
             Self::Ball => "ball",
+            Self::Platform => "platform",
+            Self::Crate => "crate",
         }
     }
 }
@@ -94,6 +107,8 @@ pub struct TickReport {
     pub refused: Vec<InputError>,
     /// Bodies held in it.
     pub gated: u64,
+    /// Resident cells whose physical material the terrain does not have: they feel like the default material.
+    pub stray_materials: u64,
     /// One hash per entity and component, in id order; empty unless traced.
     pub trace: Vec<EntityTrace>,
 }
@@ -105,6 +120,7 @@ impl TickReport {
         self.events.clear();
         self.refused.clear();
         self.gated = 0;
+        self.stray_materials = 0;
         self.trace.clear();
     }
 }

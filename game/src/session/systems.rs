@@ -1,12 +1,14 @@
 //! The systems: free functions without hidden state. What touches entities walks the roster in network-id order.
 
 use super::Session;
+use super::parts::{self, Loose};
 use super::report::{Component, EntityTrace, System};
-use crate::component::{Arriving, Ball, Footing, Gate, PhysicsBody, Spawn};
+use crate::component::{Arriving, Ball, Crate, Footing, Gate, PhysicsBody, Platform, Spawn};
 use crate::config::TICK_SECONDS;
 use crate::publication::Footprint;
 use crate::state_hash::StateBytes;
 use crate::walker::{self, WalkCommand, WalkerState};
+use crate::way::Way;
 use glam::DVec3;
 use highground_terrain::coord::{CellPos, LatticePos};
 use highground_terrain::surface::Ground;
@@ -34,12 +36,13 @@ fn reach(session: &Session, entity: hecs::EntityRef<'_>) -> Option<(f64, f64, f6
     }
     if let Some(state) = entity.get::<&WalkerState>() {
         let speed = DVec3::new(state.velocity.x, 0.0, state.velocity.z).length();
-        return Some((state.position.x, state.position.z, walker.radius + speed.max(fastest)));
+        let carried = session.platform_speed(state.carrier);
+        return Some((state.position.x, state.position.z, walker.radius + speed.max(fastest) + carried));
     }
-    let ball = entity.get::<&Ball>()?;
+    let loose = Loose::of(entity)?;
     // A second of rolling at the present speed and of falling down the steepest slope there is.
-    let reach = ball.radius + ball.velocity.length() + 0.5 * session.config.gravity;
-    Some((ball.position.x, ball.position.z, reach))
+    let reach = loose.radius + loose.velocity.length() + 0.5 * session.config.gravity;
+    Some((loose.pose.translation.x, loose.pose.translation.z, reach))
 }
 
 pub(super) fn update_windows(session: &mut Session) {
@@ -61,26 +64,18 @@ pub(super) fn gate_bodies(session: &mut Session) {
         let entity = session.roster[at].1;
         try_arrive(session, entity);
         let Ok(e) = session.world.entity(entity) else { continue };
-        let Some(body) = e.get::<&PhysicsBody>().map(|b| b.0) else { continue };
         let held = if e.has::<Arriving>() {
             true
         } else if let Some(state) = e.get::<&WalkerState>() {
             let reach = session.config.walker.radius + one_step;
             !session.publication.is_published(Footprint::around(state.position.x, state.position.z, reach))
-        } else if let Some(ball) = e.get::<&Ball>() {
-            let reach = ball.radius + one_step;
-            let held =
-                !session.publication.is_published(Footprint::around(ball.position.x, ball.position.z, reach));
-            let was = e.get::<&Gate>().is_some_and(|g| g.held);
-            match (was, held) {
-                (true, false) => session.physics.release_ball(body, &ball),
-                (false, true) => session.physics.hold_ball(body),
-                _ => {}
-            }
-            held
         } else {
-            continue;
+            match parts::gate(session, entity) {
+                Some(held) => held,
+                None => continue,
+            }
         };
+        let Ok(e) = session.world.entity(entity) else { continue };
         if let Some(mut gate) = e.get::<&mut Gate>() {
             gate.held = held;
         }
@@ -138,43 +133,44 @@ pub(super) fn find_footing(session: &mut Session) {
         let Ok(p) = LatticePos::from_metres(state.position.x, state.position.z) else { continue };
         // A texel of the mip in lattice units, and its column and row by floor.
         let texel = terrain.spacing_lattice() << mip;
+        let (s, placed) = (terrain.spacing_lattice(), terrain.placement);
         let per_cell = i64::from(terrain.paint_per_cell);
-        let at = |v: i64| u32::try_from((v * per_cell).div_euclid(texel)).ok();
-        let layer = at(p.x).zip(at(p.z)).and_then(|(x, z)| weights.dominant(mip, x, z)).unwrap_or(0);
+        let at = |v: i64, placed: i32| {
+            u32::try_from(((v - i64::from(placed) * s) * per_cell).div_euclid(texel)).ok()
+        };
+        let layer = at(p.x, placed.x)
+            .zip(at(p.z, placed.z))
+            .and_then(|(x, z)| weights.dominant(mip, x, z))
+            .unwrap_or(0);
         let speed_factor = session.speed.get(usize::from(layer)).copied().unwrap_or(1.0);
         *footing = Footing { layer, speed_factor };
     }
 }
 
 pub(super) fn read_physics(session: &mut Session) {
-    for &(_, entity) in &session.roster {
+    for at in 0..session.roster.len() {
+        let entity = session.roster[at].1;
         let Ok(e) = session.world.entity(entity) else { continue };
         if e.get::<&Gate>().is_none_or(|g| g.held) {
             continue;
         }
-        if let (Some(mut ball), Some(body)) = (e.get::<&mut Ball>(), e.get::<&PhysicsBody>()) {
-            session.physics.read_ball(body.0, &mut ball, session.config.max_speed);
-        }
+        parts::read(session, entity);
     }
 }
 
-/// Characters that left the extent or fell out of the world go home; balls that did are removed.
+/// Characters that left the extent or fell out of the world go home; balls and crates that did are removed.
 pub(super) fn recover_lost(session: &mut Session) {
     let floor = session.lowest_m - session.config.fall_limit_m;
-    let terrain = *session.map.source.config();
-    let (s, extent) = (terrain.spacing_m(), terrain.extent);
+    let [west, north, east, south] = session.map.source.config().extent_m();
     let lost = |p: DVec3| {
-        let inside = p.x >= f64::from(extent.x0) * s
-            && p.x <= f64::from(extent.x1) * s
-            && p.z >= f64::from(extent.z0) * s
-            && p.z <= f64::from(extent.z1) * s;
+        let inside = p.x >= west && p.x <= east && p.z >= north && p.z <= south;
         !inside || p.y < floor || !p.is_finite()
     };
     let mut at = 0;
     while at < session.roster.len() {
         let entity = session.roster[at].1;
         match session.world.entity(entity).ok().and_then(|e| loss(e, lost)) {
-            Some(Loss::Ball) => {
+            Some(Loss::Loose) => {
                 session.stats.removed += 1;
                 // The next entity moves into this place.
                 session.remove_at(at);
@@ -243,13 +239,13 @@ pub(super) fn trace_entities(session: &mut Session) {
 
 /// A body that left the world.
 enum Loss {
-    Ball,
+    Loose,
     Character(Spawn),
 }
 
 fn loss(e: hecs::EntityRef<'_>, lost: impl Fn(DVec3) -> bool) -> Option<Loss> {
-    if let Some(ball) = e.get::<&Ball>() {
-        return lost(ball.position).then_some(Loss::Ball);
+    if let Some(loose) = Loose::of(e) {
+        return lost(loose.pose.translation).then_some(Loss::Loose);
     }
     let (state, spawn) = (e.get::<&WalkerState>()?, e.get::<&Spawn>()?);
     (!e.has::<Arriving>() && lost(state.position)).then_some(Loss::Character(*spawn))
@@ -316,7 +312,34 @@ fn write_component(e: hecs::EntityRef<'_>, component: Component, out: &mut State
                 out.vec3(ball.spin);
             }
         }
+        Component::Platform => {
+            let platform = e.get::<&Platform>();
+            out.bool(platform.is_some());
+            if let Some(platform) = platform {
+                out.vec3(platform.half_extents);
+                out.u64(platform.since);
+                write_way(&platform.way, out);
+            }
+        }
+        Component::Crate => {
+            if let Some(c) = present::<Crate>(e, out) {
+                out.vec3(c.half_extents);
+                out.f64(c.density);
+                out.vec3(c.position);
+                out.quat(c.rotation);
+                out.vec3(c.velocity);
+                out.vec3(c.spin);
+            }
+        }
     }
+}
+
+fn write_way(way: &Way, out: &mut StateBytes) {
+    out.u64(way.points.len() as u64);
+    way.points.iter().for_each(|&p| out.vec3(p.into()));
+    out.f64(way.speed);
+    out.u8(way.end as u8);
+    out.f64(way.turn);
 }
 
 /// A place to stand at (x, z), or the nearest found on growing squares of whole metres around it.
@@ -343,15 +366,16 @@ fn standing_place_in_block(
     x: f64,
     z: f64,
 ) -> Option<WalkerState> {
-    let (s, e) = (ground.config().spacing_m(), ground.config().extent);
-    let cell = |v: f64, a: i32, b: i32| ((v / s).floor() as i32).clamp(a, b - 1);
-    let block = ground.side().block_of_cell(CellPos::new(cell(x, e.x0, e.x1), cell(z, e.z0, e.z1)));
+    let (s, e, placed) = (ground.config().spacing_m(), ground.config().extent, ground.config().placement);
+    let CellPos { x, z } = ground.config().cell_under(x, z);
+    let block = ground.side().block_of_cell(CellPos::new(x.clamp(e.x0, e.x1 - 1), z.clamp(e.z0, e.z1 - 1)));
     let tile = ground.tile(block)?;
     let (first, n) = (ground.side().first_sample(block), ground.side().samples());
     let cells = (first.z..first.z + n).flat_map(|z| (first.x..first.x + n).map(move |x| CellPos::new(x, z)));
+    let middle = |cell: i32, placed: i32| (f64::from(cell) + f64::from(placed) + 0.5) * s;
     cells
         .filter(|&c| tile.cell_mask(c) == 3)
-        .find_map(|c| walker::place(ground, config, (f64::from(c.x) + 0.5) * s, (f64::from(c.z) + 0.5) * s))
+        .find_map(|c| walker::place(ground, config, middle(c.x, placed.x), middle(c.z, placed.z)))
 }
 
 /// Where a character that found nothing to stand on tries next: its spawn, then half a block further each time on a
@@ -362,14 +386,15 @@ fn next_place(ground: &Ground, spawn: Spawn, tries: u32) -> (f64, f64, u32) {
         return (spawn.x, spawn.z, 0);
     }
     let (s, e) = (ground.config().spacing_m(), ground.config().extent);
+    let [west, north, east, south] = ground.config().extent_m();
     let step = 0.5 * f64::from(ground.side().samples()) * s;
-    let inside = |v: f64, a: i32, b: i32| v.clamp(f64::from(a) * s, f64::from(b) * s);
-    let (x, z) = (inside(spawn.x, e.x0, e.x1), inside(spawn.z, e.z0, e.z1));
+    let (x, z) = (spawn.x.clamp(west, east), spawn.z.clamp(north, south));
     let reach = f64::from((e.x1 - e.x0).max(e.z1 - e.z0)) * s / step;
     let places = (2.0 * reach.ceil() + 1.0) * (2.0 * reach.ceil() + 1.0);
     let tries = if f64::from(tries) > places { 1 } else { tries };
     let (dx, dz) = square_spiral(tries - 1);
-    (inside(x + f64::from(dx) * step, e.x0, e.x1), inside(z + f64::from(dz) * step, e.z0, e.z1), tries)
+    let (x, z) = (x + f64::from(dx) * step, z + f64::from(dz) * step);
+    (x.clamp(west, east), z.clamp(north, south), tries)
 }
 
 /// The n-th place of a square spiral around the origin: (0, 0), (1, 0), (1, 1), (0, 1), (−1, 1) and so on.

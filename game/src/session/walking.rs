@@ -4,13 +4,13 @@
 //! A walker reads the ground, the obstacles of the tick's start and its own state, and writes to its own place; what
 //! it does to bodies is merged by body and walker. So threads and order change nothing.
 
-use super::Session;
-use crate::component::{Arriving, Ball, Footing, Gate, NetId, PhysicsBody};
+use super::{Session, parts};
+use crate::component::{Arriving, Footing, Gate, NetId, PhysicsBody};
 use crate::config::TICK_SECONDS;
 use crate::walker::{
     Obstacle, ObstacleKind, Push, Surroundings, WalkCommand, WalkStep, WalkerState, merge_pushes, walk_among,
 };
-use highground_terrain::coord::{BlockPos, CellPos};
+use highground_terrain::coord::BlockPos;
 use highground_terrain::parry::math::Pose;
 use highground_terrain::surface::{Coverage, Ground};
 use rayon::prelude::*;
@@ -59,24 +59,19 @@ pub(super) fn walk(session: &mut Session) {
     session.moves = moves;
 }
 
-/// The characters that stand and the balls, as they are at the start of the walk.
+/// The characters that stand and everything else, as they are at the start of the walk.
 fn gather_obstacles(session: &mut Session) {
     let mut obstacles = std::mem::take(&mut session.obstacles);
     let solids = session.roster.iter().filter_map(|&(id, entity)| {
         let e = session.world.entity(entity).ok()?;
-        let (shape, mass) = session.physics.solid(e.get::<&PhysicsBody>()?.0)?;
-        let solid =
-            |pose, velocity, spin, kind| Obstacle { id: id.0, part: 0, shape, pose, velocity, spin, kind };
-        if let Some(ball) = e.get::<&Ball>() {
-            let pose = Pose::from_parts(ball.position, ball.rotation);
-            return Some(solid(pose, ball.velocity, ball.spin.y, ObstacleKind::Dynamic { mass }));
-        }
+        let Some(state) = e.get::<&WalkerState>() else { return parts::obstacle(session, id, e) };
         if e.has::<Arriving>() {
             return None;
         }
-        let state = e.get::<&WalkerState>()?;
+        let (shape, _) = session.physics.solid(e.get::<&PhysicsBody>()?.0)?;
         let kind = ObstacleKind::Character { carrier: state.carrier };
-        Some(solid(Pose::from_translation(state.position), state.velocity, 0.0, kind))
+        let (pose, velocity) = (Pose::from_translation(state.position), state.velocity);
+        Some(Obstacle { id: id.0, part: 0, shape, pose, velocity, spin: 0.0, kind })
     });
     obstacles.rebuild(solids, TICK_SECONDS).expect("ids are unique, positions finite and shapes convex");
     session.obstacles = obstacles;
@@ -144,7 +139,6 @@ fn push_bodies(session: &mut Session, pushes: &mut [(u64, Push)]) {
 
 /// The block under a character; `None` outside the valid extent.
 fn block_of(ground: &Ground, state: &WalkerState) -> Option<BlockPos> {
-    let s = ground.config().spacing_m();
-    let cell = CellPos::new((state.position.x / s).floor() as i32, (state.position.z / s).floor() as i32);
+    let cell = ground.config().cell_under(state.position.x, state.position.z);
     ground.config().extent.contains(cell).then(|| ground.side().block_of_cell(cell))
 }

@@ -361,6 +361,55 @@ fn ground_that_is_raised_into_a_walker_lifts_it() {
 }
 
 #[test]
+fn a_walker_in_the_air_is_lifted_out_of_ground_that_is_raised_over_it() {
+    let low = ground(64, 256, |_, _| 1.0);
+    let placed = place(&low, &config(), 30.2, 30.7).unwrap();
+    let falling = |up: f64| WalkerState {
+        position: placed.position + DVec3::Y * up,
+        velocity: DVec3::new(2.0, -5.0, 0.5),
+        grounded: false,
+        ..placed
+    };
+    for (raised, up, lifts) in [
+        (1.5, 1.0, true),
+        (2.2, 0.4, true),
+        (31.0, 20.0, true),
+        (1.2, 1.0, true),
+        (0.9, 1.0, false),
+        (0.2, 1.0, false),
+    ] {
+        let high = ground(64, 256, |_, _| 1.0 + raised);
+        let state = falling(up);
+        let lifted = lift_out(&low, &high, &config(), &state);
+        let over = place(&high, &config(), 30.2, 30.7).unwrap();
+        if lifts {
+            assert_eq!(
+                lifted,
+                WalkerState { position: over.position, velocity: DVec3::new(2.0, 0.0, 0.5), ..state }
+            );
+        } else {
+            assert_eq!(lifted, state, "raised by {raised}, {up} up");
+        }
+        let mut state = lifted;
+        for _ in 0..120 {
+            state = step(&high, &state, STAND);
+        }
+        assert!(
+            state.grounded && (state.position.y - over.position.y).abs() < 1e-6,
+            "{raised}, {up}: {state:?}"
+        );
+    }
+    // Fallen through a hole: under the ground, which was not raised.
+    let below = falling(-4.0);
+    assert_eq!(lift_out(&low, &ground(64, 256, |_, _| 1.5), &config(), &below), below);
+    // On the ground: its own next move does it. On something else: off it.
+    assert_eq!(lift_out(&low, &ground(64, 256, |_, _| 4.0), &config(), &placed), placed);
+    let riding = WalkerState { carrier: Some(7), ..WalkerState { grounded: true, ..falling(1.0) } };
+    let off = lift_out(&low, &ground(64, 256, |_, _| 4.0), &config(), &riding);
+    assert!(!off.grounded && off.carrier.is_none() && off.position.y > riding.position.y + 1.9, "{off:?}");
+}
+
+#[test]
 fn block_borders_do_not_change_a_walk() {
     let height = |x: i32, z: i32| f64::from((x * 7919 + z * 104_729).rem_euclid(1009)) / 400.0;
     let walks = [BlockSide::S32, BlockSide::S64, BlockSide::S128].map(|side| {

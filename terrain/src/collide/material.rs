@@ -4,9 +4,9 @@
 //! with the ground. Both triangles of a cell have the cell's material. A block without an entry is material 0
 //! everywhere; an id that the table does not have feels like the default material and is counted, never a hole.
 
-use crate::content::PhysicalMaterial;
+use crate::content::{PhysicalMaterial, PlaneKind};
 use crate::coord::{BlockPos, BlockSide, CellPos, CellRect};
-use crate::surface::Ground;
+use crate::surface::{BlockPlanes, Ground};
 use glam::DVec3;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,6 +44,11 @@ impl BlockMaterials {
             cells[i * bits as usize / 8] |= place << (i as u32 * bits % 8);
         }
         Some(Self { palette: palette.into(), bits, cells: cells.into() })
+    }
+
+    /// What a block's planes say, as [`BlockMaterials::pack`] gives it; `None` where its materials are not loaded.
+    pub fn carried(planes: &BlockPlanes) -> Option<Option<Self>> {
+        planes.get(PlaneKind::PhysicalMaterial).ok().map(|ids| ids.and_then(Self::pack))
     }
 
     /// The id of the cell with this place in the block.
@@ -152,8 +157,7 @@ impl Materials {
     /// What a body feels at a point of the surface: the material of the cell under it, or, where that shows nothing, of
     /// the first visible cell in (z, x) order that touches the point.
     pub fn under(&self, ground: &Ground, p: DVec3) -> Feel {
-        let s = ground.config().spacing_m();
-        let own = CellPos::new((p.x / s).floor() as i32, (p.z / s).floor() as i32);
+        let own = ground.config().cell_under(p.x, p.z);
         let shows = |c: CellPos| ground.config().extent.contains(c) && self.is_visible(ground, c);
         if shows(own) {
             return self.at(own);

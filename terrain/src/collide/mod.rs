@@ -24,7 +24,7 @@ pub use dispatcher::TerrainDispatcher;
 pub use material::{BlockMaterials, Feel, Materials};
 pub use ray::{Faces, GroundRay, RayAnswer, RayError, RayHit, Sight};
 pub use shape::{TerrainShape, block_bounds, subshape_id};
-pub use shared::{RefusedGround, SharedGround};
+pub use shared::{RefusedGround, SharedGround, is_made_of};
 
 #[cfg(test)]
 mod fuzz_tests;

@@ -127,6 +127,21 @@ impl SharedGround {
     }
 }
 
+/// Whether a changed tile is what its block and those around it make, which is what it will be when it has left and
+/// comes back. `made` is that.
+///
+/// # Errors
+/// A seam to the block that holds the sample or cell at which it is not.
+pub fn is_made_of(tile: &Tile, made: &Tile) -> Result<(), RefusedGround> {
+    agree(tile, made).map_err(|e| match e {
+        RefusedGround::Seam { a, at, .. } => {
+            let b = tile.side().block_of_cell(CellPos::new(at.x, at.z));
+            RefusedGround::Seam { a, b, at }
+        }
+        other => other,
+    })
+}
+
 /// Whether two neighbours hold the same where both hold something.
 fn agree(a: &Tile, b: &Tile) -> Result<(), RefusedGround> {
     let n = a.side().samples();

@@ -40,7 +40,8 @@ pub enum PlaneKind {
     /// The weight of a surface layer: of weight and height-adjusted layers 0..=255 with a sum of 255 a texel, or all 0
     /// (layer 0); of alpha layers 0..=255 freely.
     Weight(u8),
-    /// Triangles removed from collision only: two bits a cell, a set bit removes.
+    /// Triangles that bodies fall through: two bits a cell, a set bit removes. A triangle is part of the surface where
+    /// neither this nor visibility removes it.
     PhysicalHole,
     /// Index into [`super::Catalogue::materials`].
     PhysicalMaterial,

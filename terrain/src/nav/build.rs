@@ -2,7 +2,7 @@
 //!
 //! Rows of a sector and what lies around it, up to 32 cells on every side, are 96 bits of a `u128`.
 
-use super::rules::{AgentRules, MAX_REACH, NavRules};
+use super::rules::{AgentRules, MAX_REACH, NavRules, PLAIN, joined};
 use super::sector::{Bits, CELLS, SECTOR_CELLS, SIDE, Sector, SectorPos, Weights};
 use crate::config::TerrainConfig;
 use crate::coord::{CellPos, SamplePos};
@@ -262,7 +262,12 @@ fn weights(
             let local = z * SIDE + x;
             // The texel at the cell's middle: half of a cell whose side is 2.
             let layer = if painted { tile.layer(pos.cell(local), 1, 1, 2) } else { 0 };
-            let mut weight = rules.layers[usize::from(layer)] + slope[local];
+            let mut weight = rules.layers[usize::from(layer)];
+            if let Some(materials) = &rules.materials {
+                let material = tile.material(pos.cell(local));
+                weight = joined(weight, material.map_or(PLAIN, |id| materials[usize::from(id)]));
+            }
+            weight += slope[local];
             if sector.flank[z] >> x & 1 != 0 {
                 weight += agent.kind.flank_cost;
             }

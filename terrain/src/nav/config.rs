@@ -69,6 +69,9 @@ pub struct NavConfig {
     pub agents: Vec<AgentKind>,
     /// What ground costs by the name of its surface layer, in sixteenths; [`PLAIN`] for a layer that is not named.
     pub layer_cost: BTreeMap<String, u8>,
+    /// What ground costs by the name of its physical material, in sixteenths; [`PLAIN`] for one that is not named. What
+    /// it is above or below that is added to the cost of the layer; together they are 1 to 127.
+    pub material_cost: BTreeMap<String, u8>,
     /// How much one search may do.
     pub budget: NavBudget,
 }
@@ -125,10 +128,13 @@ impl NavConfig {
                 }
             }
         }
-        for (layer, &cost) in &self.layer_cost {
+        let layers = self.layer_cost.iter().map(|cost| ("layer_cost", cost));
+        for (field, (name, &cost)) in
+            layers.chain(self.material_cost.iter().map(|cost| ("material_cost", cost)))
+        {
             if !(1..=127).contains(&cost) {
                 return fail(format!(
-                    "layer_cost[{layer:?}] must be 1 to 127 sixteenths ({PLAIN} is plain ground), found {cost}"
+                    "{field}[{name:?}] must be 1 to 127 sixteenths ({PLAIN} is plain ground), found {cost}"
                 ));
             }
         }

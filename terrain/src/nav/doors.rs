@@ -8,7 +8,8 @@ use super::sector::{CELLS, SIDE, View};
 use arrayvec::ArrayVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// A border of 32 cells has at most 16 stretches.
 const MAX_DOORS: usize = 4 * 16;
@@ -78,29 +79,107 @@ pub(super) fn find(own: View, facing: [u32; 4]) -> DoorList {
     doors
 }
 
-/// The doors of a sector of a resident block, and the distances between them as far as anybody asked.
+/// How many bytes of distances are kept, and how many may be. What is not kept is found again whenever it is asked for.
+#[derive(Debug)]
+pub(super) struct Meter {
+    kept: AtomicUsize,
+    budget: AtomicUsize,
+    /// Whether something was not kept for want of room.
+    full: AtomicBool,
+}
+
+impl Meter {
+    pub(super) fn new(budget: usize) -> Self {
+        Self { kept: AtomicUsize::new(0), budget: AtomicUsize::new(budget), full: AtomicBool::new(false) }
+    }
+
+    pub(super) fn kept(&self) -> usize {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_budget(&self, bytes: usize) {
+        self.budget.store(bytes, Ordering::Relaxed);
+        self.full.store(self.kept() > bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_room_again(&self) {
+        self.full.store(false, Ordering::Relaxed);
+    }
+
+    /// Takes room, or says that there is none.
+    fn take(&self, bytes: usize) -> bool {
+        let budget = self.budget.load(Ordering::Relaxed);
+        let more = |kept: usize| (kept + bytes <= budget).then_some(kept + bytes);
+        let taken = self.kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        if !taken {
+            self.full.store(true, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.kept.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The doors of a sector of a resident block, and the distances between them as far as anybody asked and there is room.
 #[derive(Debug)]
 pub(super) struct Doors {
+    meter: Arc<Meter>,
     pub(super) list: Box<[Door]>,
     rows: Box<[OnceLock<Box<[u64]>>]>,
 }
 
 impl Doors {
-    pub(super) fn new(list: &DoorList) -> Self {
-        Self { list: list.as_slice().into(), rows: list.iter().map(|_| OnceLock::new()).collect() }
+    pub(super) fn new(list: &DoorList, meter: Arc<Meter>) -> Self {
+        Self { meter, list: list.as_slice().into(), rows: list.iter().map(|_| OnceLock::new()).collect() }
     }
 
     /// Distances from a door to every door; [`u64::MAX`] where there is no way inside the sector.
-    pub(super) fn row(&self, door: usize, view: View, least: u8, flood: &mut Flood) -> &[u64] {
-        self.rows[door].get_or_init(|| {
-            flood.run(view, least, usize::from(self.list[door].local));
-            self.list.iter().map(|d| flood.distance(usize::from(d.local))).collect()
-        })
+    pub(super) fn each_distance(
+        &self,
+        door: usize,
+        view: View,
+        least: u8,
+        flood: &mut Flood,
+        mut f: impl FnMut(usize, u64),
+    ) {
+        if let Some(row) = self.rows[door].get() {
+            self.list.iter().zip(row).for_each(|(d, &distance)| f(usize::from(d.local), distance));
+            return;
+        }
+        flood.run(view, least, usize::from(self.list[door].local));
+        if self.meter.take(self.row_bytes()) {
+            let row = self.list.iter().map(|d| flood.distance(usize::from(d.local))).collect();
+            // Another search may have kept it meanwhile: the same numbers.
+            if self.rows[door].set(row).is_err() {
+                self.meter.give_back(self.row_bytes());
+            }
+        }
+        self.list.iter().for_each(|d| f(usize::from(d.local), flood.distance(usize::from(d.local))));
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.list.len() * size_of::<u64>()
+    }
+
+    fn rows_kept(&self) -> usize {
+        self.rows.iter().filter(|r| r.get().is_some()).count()
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let filled = self.rows.iter().filter(|r| r.get().is_some()).count();
-        self.list.len() * (size_of::<Door>() + size_of::<OnceLock<Box<[u64]>>>() + filled * 8)
+        let lists = self.list.len() * (size_of::<Door>() + size_of::<OnceLock<Box<[u64]>>>());
+        lists + self.rows_kept() * self.row_bytes()
+    }
+}
+
+impl Drop for Doors {
+    fn drop(&mut self) {
+        self.meter.give_back(self.rows_kept() * self.row_bytes());
     }
 }
 

@@ -4,7 +4,7 @@
 //! the ground itself.
 
 use super::build;
-use super::doors::Doors;
+use super::doors::{Doors, Meter};
 use super::rules::NavRules;
 use super::sector::{LOG2, SECTOR_CELLS, Sector, SectorPos, bit, local};
 use crate::config::TerrainConfig;
@@ -58,6 +58,9 @@ impl Entry {
     }
 }
 
+/// How many bytes of distances between doors are kept, unless told otherwise.
+const DISTANCE_BUDGET_BYTES: usize = 64 << 20;
+
 type Page = [Entry; PAGE * PAGE];
 
 /// The walkable cells of every kind of agent on one version of the ground.
@@ -69,6 +72,8 @@ pub struct Nav {
     version: u64,
     pages_x: usize,
     agents: Vec<Vec<Option<Arc<Page>>>>,
+    /// Shared by all versions that come from one another.
+    meter: Arc<Meter>,
 }
 
 impl Nav {
@@ -82,6 +87,7 @@ impl Nav {
             version: 0,
             pages_x: w,
             agents: rules.agents.iter().map(|_| vec![None; w * h]).collect(),
+            meter: Arc::new(Meter::new(DISTANCE_BUDGET_BYTES)),
         };
         // Only where something is: an empty ground may be very large.
         let side = ground.side();
@@ -110,6 +116,9 @@ impl Nav {
         );
         let mut next = self.clone();
         next.version = ground.version();
+        if next.meter.is_full() {
+            next.forget_distances();
+        }
         for agent in 0..self.rules.agents.len() {
             let touched = self.touched(agent, changed);
             let make = |&(z, x): &(i32, i32)| {
@@ -186,6 +195,43 @@ impl Nav {
         }
     }
 
+    /// Sets how many bytes of distances between doors searches may leave here and in the versions that are made of this
+    /// one: 64 MiB at first. Where there is no more room they are found again every time, which costs time and changes
+    /// no answer. [`Nav::updated`] gives all of them up when they are too many.
+    pub fn set_distance_budget(&self, bytes: usize) {
+        self.meter.set_budget(bytes);
+    }
+
+    /// Bytes of distances between doors that are kept, here and in the versions that this one shares them with.
+    pub fn distance_bytes(&self) -> usize {
+        self.meter.kept()
+    }
+
+    /// Whether distances were found that there was no room for.
+    pub fn is_distance_budget_spent(&self) -> bool {
+        self.meter.is_full()
+    }
+
+    /// Gives up all distances between doors.
+    pub fn forget_distances(&mut self) {
+        let known = |entry: &Entry| match entry {
+            Entry::Known { doors, .. } => doors.iter().any(|d| d.get().is_some()),
+            _ => false,
+        };
+        for page in self.agents.iter_mut().flatten().flatten().filter(|page| page.iter().any(known)) {
+            for entry in Arc::make_mut(page).iter_mut() {
+                if let Entry::Known { doors, .. } = entry {
+                    *doors = DoorCache::default();
+                }
+            }
+        }
+        self.meter.has_room_again();
+    }
+
+    pub(super) fn meter(&self) -> Arc<Meter> {
+        self.meter.clone()
+    }
+
     /// The version of the ground that it belongs to.
     pub fn version(&self) -> u64 {
         self.version
@@ -228,7 +274,7 @@ impl Nav {
         }
     }
 
-    /// The cell under a position in metres, by floor; the far edge of the extent belongs to its last cells. It may lie
+    /// The cell under a world position in metres, by floor; the far edge of the extent belongs to its last cells. It may lie
     /// outside the extent.
     ///
     /// # Errors
@@ -236,18 +282,20 @@ impl Nav {
     pub fn cell_at(&self, x: f64, z: f64) -> Result<CellPos, LatticeError> {
         let p = LatticePos::from_metres(x, z)?;
         let s = self.terrain.spacing_lattice();
-        let e = self.terrain.extent;
-        let cell = |v: i64, end: i32| {
+        let (e, placed) = (self.terrain.extent, self.terrain.placement);
+        let cell = |v: i64, placed: i32, end: i32| {
+            let v = v - i64::from(placed) * s;
             let floor = v.div_euclid(s).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
             if v == i64::from(end) * s { end - 1 } else { floor }
         };
-        Ok(CellPos::new(cell(p.x, e.x1), cell(p.z, e.z1)))
+        Ok(CellPos::new(cell(p.x, placed.x, e.x1), cell(p.z, placed.z, e.z1)))
     }
 
-    /// The centre of a cell in metres, x and z (exact).
+    /// The centre of a cell in the world, in metres, x and z (exact).
     pub fn centre(&self, cell: CellPos) -> [f64; 2] {
-        let s = self.terrain.spacing_m();
-        [(f64::from(cell.x) + 0.5) * s, (f64::from(cell.z) + 0.5) * s]
+        let (s, placed) = (self.terrain.spacing_m(), self.terrain.placement);
+        let centre = |cell: i32, placed: i32| (f64::from(cell) + f64::from(placed) + 0.5) * s;
+        [centre(cell.x, placed.x), centre(cell.z, placed.z)]
     }
 
     /// The walkable cell nearest to a cell and at most `reach` cells from it along either axis: by the distance between

@@ -25,7 +25,8 @@
 //! step, as a flight of steps narrower than a flank may be.
 //!
 //! # What a way costs
-//! A walkable cell has a weight in sixteenths: the cost of its surface layer, plus up to `slope_cost` in proportion to
+//! A walkable cell has a weight in sixteenths: the cost of its surface layer, plus what its physical material costs more
+//! (or less) than plain ground, plus up to `slope_cost` in proportion to
 //! its squared slope, plus `flank_cost` on a flank. A move costs the weights of both its cells times 12, or 17 along a
 //! diagonal. Unknown cells count as the least weight there can be.
 //!

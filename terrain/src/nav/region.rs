@@ -85,9 +85,9 @@ impl<'a> Region<'a> {
             doors::find(self.whole_view(pos), facing)
         };
         match self.nav.entry(self.agent, pos) {
-            Entry::Known { doors, .. } => {
-                FoundDoors::Kept(doors[usize::from(!self.unknown)].get_or_init(|| Doors::new(&find())))
-            }
+            Entry::Known { doors, .. } => FoundDoors::Kept(
+                doors[usize::from(!self.unknown)].get_or_init(|| Doors::new(&find(), self.nav.meter())),
+            ),
             _ => FoundDoors::Made(find()),
         }
     }
@@ -103,10 +103,7 @@ impl<'a> Region<'a> {
     ) {
         match doors {
             FoundDoors::Kept(kept) => {
-                let row = kept.row(from, self.whole_view(pos), self.least, flood);
-                for (door, &distance) in kept.list.iter().zip(row) {
-                    f(usize::from(door.local), distance);
-                }
+                kept.each_distance(from, self.whole_view(pos), self.least, flood, f);
             }
             FoundDoors::Made(list) => {
                 let at = usize::from(list[from].local);

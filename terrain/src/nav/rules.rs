@@ -99,6 +99,8 @@ pub struct NavRules {
     pub(super) agents: Vec<AgentRules>,
     /// Weights by layer id.
     pub(super) layers: [u8; 256],
+    /// The same by material id; `None` where every material costs what plain ground does.
+    pub(super) materials: Option<Box<[u8; 256]>>,
     /// The least weight there can be.
     pub(super) least: u8,
     pub(super) budget: NavBudget,
@@ -115,6 +117,20 @@ impl NavRules {
         terrain: &TerrainConfig,
         layers: &[String],
     ) -> Result<Arc<Self>, NavConfigError> {
+        Self::with_materials(config, terrain, layers, &[])
+    }
+
+    /// The same with the names of the terrain's physical materials in id order, so that these cost too. The ground must
+    /// carry the plane of materials: what it does not carry costs what plain ground does.
+    ///
+    /// # Errors
+    /// As [`NavRules::new`].
+    pub fn with_materials(
+        config: &NavConfig,
+        terrain: &TerrainConfig,
+        layers: &[String],
+        materials: &[String],
+    ) -> Result<Arc<Self>, NavConfigError> {
         config.check()?;
         if config.agents.is_empty() {
             return Err(NavConfigError("agents must be at least 1, found 0".into()));
@@ -128,7 +144,20 @@ impl NavRules {
         // Layer 0 is everywhere that nothing else is, painted or not.
         let used = layers.len().clamp(1, weights.len());
         let least = weights[..used].iter().copied().min().unwrap_or(PLAIN);
-        Ok(Arc::new(Self { agents, layers: weights, least, budget: config.budget }))
+        let mut by_material = [PLAIN; 256];
+        for (weight, name) in by_material.iter_mut().zip(materials) {
+            *weight = config.material_cost.get(name).copied().unwrap_or(PLAIN);
+        }
+        let materials = by_material.iter().any(|&w| w != PLAIN).then(|| Box::new(by_material));
+        // Beyond the table and where nothing is loaded ground is plain.
+        let lightest = by_material.iter().copied().min().unwrap_or(PLAIN);
+        let least = joined(least, lightest);
+        Ok(Arc::new(Self { agents, layers: weights, materials, least, budget: config.budget }))
+    }
+
+    /// Whether physical materials cost anything else than plain ground: whether ground is to carry their plane.
+    pub fn asks_for_materials(&self) -> bool {
+        self.materials.is_some()
     }
 
     /// The kinds of agents, in order.
@@ -150,4 +179,9 @@ impl NavRules {
     pub const fn plain_step() -> u64 {
         STRAIGHT * 2 * PLAIN as u64
     }
+}
+
+/// The weight of ground of a layer's and a material's weight.
+pub(super) fn joined(layer: u8, material: u8) -> u8 {
+    (i32::from(layer) + i32::from(material) - i32::from(PLAIN)).clamp(1, 127) as u8
 }

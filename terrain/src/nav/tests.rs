@@ -8,7 +8,9 @@ use crate::surface::{Ground, Slot, Triangle};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod budget;
 mod cells;
+mod materials;
 mod paths;
 
 /// A sequence of numbers from a seed (SplitMix64).

@@ -1,4 +1,5 @@
-//! Decoded blocks that somebody needs, counted by need, with a byte budget for those that nobody needs any more.
+//! Decoded blocks that somebody needs, counted by need, with a byte budget for those that nobody needs any more; and
+//! blocks that were changed here, which win over the source for as long as this lives.
 
 use super::{Loaded, Loader, ReadBlock};
 use crate::collide::BlockMaterials;
@@ -33,6 +34,10 @@ pub struct DataStats {
     pub cached: usize,
     /// Bytes of those, at most the budget.
     pub cached_bytes: usize,
+    /// Blocks that were changed, needed or not. They are never given up.
+    pub changed: usize,
+    /// Bytes of those; of the needed ones among them counted there too.
+    pub changed_bytes: usize,
 }
 
 /// Blocks by position: acquired, read in the background, released.
@@ -43,6 +48,8 @@ pub struct BlockData {
     entries: BTreeMap<BlockPos, Entry>,
     /// Reads in flight whose block nobody needs any more: how many of them, by position.
     abandoned: BTreeMap<BlockPos, u32>,
+    changed: BTreeMap<BlockPos, Arc<ReadBlock>>,
+    changed_bytes: usize,
     cache: BTreeMap<BlockPos, Arc<ReadBlock>>,
     /// Oldest first.
     cache_order: VecDeque<BlockPos>,
@@ -73,6 +80,8 @@ impl BlockData {
             source,
             entries: BTreeMap::new(),
             abandoned: BTreeMap::new(),
+            changed: BTreeMap::new(),
+            changed_bytes: 0,
             cache: BTreeMap::new(),
             cache_order: VecDeque::new(),
             cached_bytes: 0,
@@ -129,9 +138,10 @@ impl BlockData {
             entry.users += 1;
             return;
         }
-        let data = if let Some(block) = self.cache.remove(&pos) {
-            self.cache_order.retain(|p| *p != pos);
-            self.cached_bytes -= block.bytes();
+        let data = if let Some(block) = self.changed.get(&pos) {
+            self.needed_bytes += block.bytes();
+            Data::Ready(block.clone())
+        } else if let Some(block) = self.uncached(pos) {
             self.needed_bytes += block.bytes();
             Data::Ready(block)
         } else {
@@ -160,9 +170,37 @@ impl BlockData {
             Some(Data::Pending) => *self.abandoned.entry(pos).or_default() += 1,
             Some(Data::Ready(block)) => {
                 self.needed_bytes -= block.bytes();
-                self.keep(block);
+                if !self.changed.contains_key(&pos) {
+                    self.keep(block);
+                }
             }
             _ => {}
+        }
+    }
+
+    /// Takes a block out of the cache.
+    fn uncached(&mut self, pos: BlockPos) -> Option<Arc<ReadBlock>> {
+        let block = self.cache.remove(&pos)?;
+        self.cache_order.retain(|p| *p != pos);
+        self.cached_bytes -= block.bytes();
+        Some(block)
+    }
+
+    /// Puts a block in the place of the source's, from now on: it is never read again. Whoever needs it has it at once.
+    pub fn change(&mut self, read: ReadBlock) {
+        let (pos, read) = (read.block.pos(), Arc::new(read));
+        self.uncached(pos);
+        self.changed_bytes += read.bytes();
+        if let Some(old) = self.changed.insert(pos, read.clone()) {
+            self.changed_bytes -= old.bytes();
+        }
+        let Some(entry) = self.entries.get_mut(&pos) else { return };
+        self.needed_bytes += read.bytes();
+        match std::mem::replace(&mut entry.data, Data::Ready(read)) {
+            // What is still being read is for nobody.
+            Data::Pending => *self.abandoned.entry(pos).or_default() += 1,
+            Data::Ready(old) => self.needed_bytes -= old.bytes(),
+            Data::Failed(_) => {}
         }
     }
 
@@ -230,6 +268,8 @@ impl BlockData {
             needed_bytes: self.needed_bytes,
             cached: self.cache.len(),
             cached_bytes: self.cached_bytes,
+            changed: self.changed.len(),
+            changed_bytes: self.changed_bytes,
         }
     }
 }
@@ -265,6 +305,57 @@ mod tests {
         // The last ones released are still here.
         d.acquire(all[15]);
         assert_eq!(d.state(all[15]), DataState::Valid);
+    }
+
+    #[test]
+    fn a_changed_block_wins_over_the_source_whatever_became_of_it() {
+        let flat = |p: BlockPos| {
+            let n = 32 * 32;
+            let block = Block::new(p, BlockSide::S32, vec![77; n].into(), vec![3; n].into(), None);
+            ReadBlock { block, materials: None }
+        };
+        let height = |d: &BlockData, p| d.block(p).expect("here").heights()[5];
+        let mut d = data(1 << 20);
+        let [ready, pending, cached, unknown] = [0, 1, 2, 3].map(|x| BlockPos::new(x, 0));
+        for p in [ready, cached] {
+            d.acquire(p);
+        }
+        d.wait_for([ready, cached].into_iter());
+        d.release(cached);
+        d.acquire(pending);
+        for p in [ready, pending, cached, unknown] {
+            d.change(flat(p));
+        }
+        assert_eq!((height(&d, ready), height(&d, pending)), (77, 77));
+        for p in [cached, unknown] {
+            assert_eq!(d.state(p), DataState::Unknown);
+            d.acquire(p);
+            assert_eq!(height(&d, p), 77);
+        }
+        // The read in flight comes in and changes nothing.
+        let other = BlockPos::new(3, 3);
+        d.acquire(other);
+        d.wait_for([other].into_iter());
+        while !d.abandoned.is_empty() {
+            d.poll();
+        }
+        assert_eq!(height(&d, pending), 77);
+        let bytes = flat(ready).bytes();
+        let now = d.stats();
+        assert_eq!((now.needed, now.changed, now.changed_bytes), (5, 4, 4 * bytes));
+        d.change(flat(ready));
+        assert_eq!(d.stats(), now, "changed again: counted once");
+        for p in [ready, pending, cached, unknown, other] {
+            d.release(p);
+        }
+        let after = d.stats();
+        assert_eq!(
+            (after.needed, after.needed_bytes, after.cached),
+            (0, 0, 1),
+            "only the read one is cached"
+        );
+        d.acquire(ready);
+        assert_eq!(height(&d, ready), 77, "given back and wanted again");
     }
 
     #[test]

@@ -105,10 +105,13 @@ impl Drop for Loader {
 
 fn read_whole(source: &dyn BlockSource, pos: BlockPos) -> Result<ReadBlock, BlockError> {
     let block = source.read_block(pos)?;
-    // Terrains without materials are read once.
-    let ids = if source.materials().is_empty() { None } else { source.read_materials(pos)? };
-    let materials = ids.and_then(|ids| BlockMaterials::pack(&ids)).map(Arc::new);
-    Ok(ReadBlock { block, materials })
+    // Terrains without materials are read once, and so are blocks that carry theirs.
+    let materials = match BlockMaterials::carried(block.planes()) {
+        Some(carried) => carried,
+        None if source.materials().is_empty() => None,
+        None => source.read_materials(pos)?.and_then(|ids| BlockMaterials::pack(&ids)),
+    };
+    Ok(ReadBlock { block, materials: materials.map(Arc::new) })
 }
 
 /// Reads one block, a retryable error up to `retries` times again. A panic inside the source would leave a tick waiting for ever, so it is turned into an error.

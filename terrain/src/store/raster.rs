@@ -281,7 +281,11 @@ impl Raster {
             }
         }
         let weights = (!self.catalogue.layers.is_empty()).then(|| self.block_weights(side, pos).into());
-        Block::new(pos, side, heights.into(), mask.into(), weights)
+        let block = Block::new(pos, side, heights.into(), mask.into(), weights);
+        match self.plane_of(PlaneKind::PhysicalHole) {
+            Some(plane) => block.with_physical_holes(&self.cut(plane, side, pos)),
+            None => block,
+        }
     }
 
     /// Cuts the planes of a block out. Values beyond the map are 0.

@@ -1,8 +1,8 @@
 //! One block of decoded data, as read from a store, before it has neighbours.
 
-use super::BlockPlanes;
+use super::{BlockPlanes, Tile};
 use crate::content::Lattice;
-use crate::coord::{BlockPos, BlockSide};
+use crate::coord::{BlockPos, BlockSide, CellPos, SamplePos};
 use crate::height::VOID;
 use crate::kernel::weight_mip::HdTexel;
 use crate::state::DataState;
@@ -15,6 +15,8 @@ pub struct Block {
     side: BlockSide,
     heights: Box<[i32]>,
     mask: Box<[u8]>,
+    /// The mask without what physical holes remove; absent where they remove nothing.
+    solid: Option<Box<[u8]>>,
     weights: Option<Arc<[HdTexel]>>,
     planes: BlockPlanes,
 }
@@ -38,7 +40,23 @@ impl Block {
         if let Some(w) = &weights {
             assert!([n, 4 * n, 16 * n].contains(&w.len()), "a block holds side² · 1, 4 or 16 weight texels");
         }
-        Self { pos, side, heights, mask, weights, planes: BlockPlanes::default() }
+        Self { pos, side, heights, mask, solid: None, weights, planes: BlockPlanes::default() }
+    }
+
+    /// The block that a tile shows: its own samples and what there is of its own cells' surface. Where the tile has no
+    /// weights or planes loaded, those of `older`, the block that it was made of before it was changed.
+    pub fn of_tile(tile: &Tile, older: &Self) -> Self {
+        let (first, n) = (tile.side().first_sample(tile.pos()), tile.side().samples());
+        let places = || (first.z..first.z + n).flat_map(|z| (first.x..first.x + n).map(move |x| (x, z)));
+        Self {
+            pos: tile.pos(),
+            side: tile.side(),
+            heights: places().map(|(x, z)| tile.quanta(SamplePos::new(x, z))).collect(),
+            mask: places().map(|(x, z)| tile.cell_mask(CellPos::new(x, z))).collect(),
+            solid: None,
+            weights: tile.weights().or(older.weights.as_ref()).cloned(),
+            planes: tile.planes().over(&older.planes),
+        }
     }
 
     /// The same block with planes.
@@ -56,6 +74,18 @@ impl Block {
             assert!(whole, "a block's {} cover it", kind.name());
         }
         Self { planes, ..self }
+    }
+
+    /// The same block without the triangles that physical holes remove: `side²` bytes, X fastest, of which a set bit
+    /// removes. What is visible stays so, but is no surface.
+    ///
+    /// # Panics
+    /// When the length is wrong.
+    #[must_use]
+    pub fn with_physical_holes(self, removed: &[u8]) -> Self {
+        assert_eq!(removed.len(), self.mask.len(), "physical holes cover the block");
+        let solid: Box<[u8]> = self.mask.iter().zip(removed).map(|(mask, removed)| mask & !removed).collect();
+        Self { solid: (solid != self.mask).then_some(solid), ..self }
     }
 
     /// Its planes.
@@ -78,9 +108,14 @@ impl Block {
         &self.heights
     }
 
-    /// Two bits a cell, one byte each, X fastest.
+    /// Visibility: two bits a cell, one byte each, X fastest.
     pub fn mask(&self) -> &[u8] {
         &self.mask
+    }
+
+    /// What there is of the surface, as [`Block::mask`]: triangles that neither visibility nor physical holes remove.
+    pub fn solid(&self) -> &[u8] {
+        self.solid.as_deref().unwrap_or(&self.mask)
     }
 
     /// HD weight texels, X fastest, if the terrain has weights.
@@ -88,7 +123,7 @@ impl Block {
         self.weights.as_ref()
     }
 
-    /// Valid, or Empty when every triangle is removed.
+    /// Valid, or Empty when no triangle is visible.
     pub fn state(&self) -> DataState {
         if self.mask.iter().all(|&m| m == 0) { DataState::Empty } else { DataState::Valid }
     }
@@ -104,6 +139,7 @@ impl Block {
         std::mem::size_of::<Self>()
             + self.heights.len() * 4
             + self.mask.len()
+            + self.solid.as_ref().map_or(0, |s| s.len())
             + self.weights.as_ref().map_or(0, |w| w.len() * std::mem::size_of::<HdTexel>())
             + self.planes.bytes()
     }

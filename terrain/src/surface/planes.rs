@@ -66,6 +66,22 @@ impl BlockPlanes {
         self.loaded
     }
 
+    /// These planes, and of the kinds that were not loaded those of `older`.
+    #[must_use]
+    pub fn over(&self, older: &Self) -> Self {
+        let (a, b) = (self.loaded, older.loaded);
+        let loaded = PlaneChoice {
+            weights: a.weights || b.weights,
+            user: a.user || b.user,
+            water: a.water || b.water,
+            materials: a.materials || b.materials,
+        };
+        let kept = older.all().iter().filter(|(kind, _)| !a.takes(*kind));
+        let mut planes: Vec<Values> = self.all().iter().chain(kept).cloned().collect();
+        planes.sort_by_key(|p| p.0);
+        Self { loaded, planes: (!planes.is_empty()).then(|| planes.into()) }
+    }
+
     /// The planes that are not 0 throughout, in the order of their kinds.
     pub fn all(&self) -> &[Values] {
         self.planes.as_deref().unwrap_or(&[])

@@ -110,7 +110,7 @@ impl Tile {
         let first = self.side.first_sample(self.pos);
         let mut bytes = Vec::with_capacity(width * width);
         for z in -1..=n {
-            append_row(around, n, z, 1, 0, Block::mask, &mut bytes);
+            append_row(around, n, z, 1, 0, Block::solid, &mut bytes);
         }
         let (x0, x1) = ((self.shown.x0 - first.x + 1) as usize, (self.shown.x1 - first.x + 1) as usize);
         let rows = (self.shown.z0 - first.z + 1) as usize..(self.shown.z1 - first.z + 1) as usize;
@@ -299,6 +299,11 @@ impl Tile {
         let (tx, tz) = (texel(cell.x - first.x, fx), texel(cell.z - first.z, fz));
         let width = i64::from(self.side.samples()) * ppc;
         (tx >= 0 && tz >= 0 && tx < width && tz < width).then_some((tz * width + tx) as usize)
+    }
+
+    /// The two-layer weights of the block, if the terrain has weights.
+    pub fn weights(&self) -> Option<&Arc<[HdTexel]>> {
+        self.weights.as_ref()
     }
 
     /// The planes of the block.

@@ -76,8 +76,9 @@ pub(super) fn run(file: PayloadFile, args: &Args, out: &mut impl Write) -> Resul
         }
         None => world::demo_game()?.navigation(),
     };
-    let layers = file.info().catalogue.layer_names();
-    let rules = NavRules::new(&config, &file.info().config, &layers).map_err(Failure::input)?;
+    let (layers, terrain) = (file.info().catalogue.layer_names(), &file.info().config);
+    let materials: Vec<String> = file.info().catalogue.materials.iter().map(|m| m.name.clone()).collect();
+    let rules = NavRules::with_materials(&config, terrain, &layers, &materials).map_err(Failure::input)?;
     let agent = match &args.agent {
         None => 0,
         Some(name) => rules.agent(name).ok_or_else(|| {

@@ -255,7 +255,10 @@ impl BlockSource for PayloadFile {
         if self.info.catalogue.materials.is_empty() {
             return Ok(None);
         }
-        let planes = self.read_content(pos)?.planes;
+        let planes = match &self.inner {
+            Inner::V1(_) => Vec::new(),
+            Inner::V2(f) => f.read_planes(pos, &|kind| kind == PlaneKind::PhysicalMaterial)?,
+        };
         Ok(planes.into_iter().find(|(kind, _)| *kind == PlaneKind::PhysicalMaterial).map(|(_, ids)| ids))
     }
 }

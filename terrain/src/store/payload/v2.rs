@@ -191,7 +191,14 @@ impl PayloadV2 {
             }
             None => None,
         };
-        Ok(Block::new(pos, self.head.side, ground.heights.into(), ground.mask.into(), weights))
+        let block = Block::new(pos, self.head.side, ground.heights.into(), ground.mask.into(), weights);
+        let holes = |kind| kind == PlaneKind::PhysicalHole;
+        let has = self.head.section(Section::Collision).is_some_and(|s| s.planes & 1 != 0);
+        let found = if has { self.planes_of(pos, &entry, &holes)? } else { Vec::new() };
+        Ok(match found.first() {
+            Some((_, removed)) => block.with_physical_holes(removed),
+            None => block,
+        })
     }
 
     /// Where a part of a block of level 0 stands in the file.
