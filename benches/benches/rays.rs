@@ -9,8 +9,8 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use glam::DVec3;
-use highground_terrain::collide::{Faces, GroundRay, RayAnswer};
 use highground_benches::noise::{QUANTUM_M, Random, TILE, Tiles, World, from_environment, rate};
+use highground_terrain::collide::{Faces, GroundRay, RayAnswer};
 use parry3d::math::Vector;
 use parry3d::query::{Ray, RayCast};
 use parry3d::shape::{CompositeShapeRef, HeightField};

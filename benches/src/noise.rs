@@ -280,4 +280,3 @@ pub fn rate(count: usize, mut run: impl FnMut() -> f64) -> f64 {
         })
         .fold(0.0, f64::max)
 }
-
