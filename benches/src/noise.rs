@@ -32,14 +32,14 @@ pub struct Random(pub u64);
 
 impl Random {
     /// 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)
     }
 
     /// A number from `lo` up to `hi`.
     pub fn between(&mut self, lo: f64, hi: f64) -> f64 {
-        lo + (self.next() >> 11) as f64 / (1u64 << 53) as f64 * (hi - lo)
+        lo + (self.bits() >> 11) as f64 / (1u64 << 53) as f64 * (hi - lo)
     }
 }
 
