@@ -1,1 +1,3 @@
-//! Highground benches.
+//! What benches share.
+
+pub mod noise;

@@ -78,11 +78,13 @@ pub fn lattice_round(metres: f64) -> Result<i64, LatticeError> {
     // Scaling by a power of two is exact, or overflows to an infinity, which is refused.
     let scaled = metres * LATTICE_PER_M as f64;
     let limit = LATTICE_LIMIT as f64;
+    const WHOLE: f64 = 1.5 * (1u64 << 52) as f64;
     if scaled >= -limit - 0.5 && scaled < limit + 0.5 {
-        // Rounded towards zero first (a conversion, where `floor` may be a call); the rest is exact.
-        let whole = scaled as i64;
-        let rest = scaled - whole as f64;
-        return Ok(whole + i64::from(rest >= 0.5) - i64::from(rest < -0.5));
+        // Beside 1.5 · 2⁵² an f64 has no room for fractions: the sum is rounded to a whole number, halves to even ones, and
+        // its last bits are that number. The rest is exact, and says which halves went down.
+        let sum = scaled + WHOLE;
+        let whole = sum.to_bits().wrapping_sub(WHOLE.to_bits()) as i64;
+        return Ok(whole + i64::from(scaled - (sum - WHOLE) == 0.5));
     }
     Err(if metres.is_finite() { LatticeError::TooFar } else { LatticeError::NotFinite })
 }
@@ -92,6 +94,7 @@ impl LatticePos {
     ///
     /// # Errors
     /// See [`lattice_round`].
+    #[inline]
     pub fn from_metres(x: f64, z: f64) -> Result<Self, LatticeError> {
         Ok(Self { x: lattice_round(x)?, z: lattice_round(z)? })
     }

@@ -98,8 +98,11 @@ pub const fn cell_height(anti: bool, q: [i32; 4], fx: i64, fz: i64, s: i64) -> i
     // Anti is Main in a mirror.
     let (fx, a, b) = if anti { (s - fx, q10, q01) } else { (fx, q00, q11) };
     let (c, d) = if anti { (q00, q11) } else { (q10, q01) };
-    let side = if fx >= fz { c } else { d };
-    let (near, far) = if fx >= fz { (fz, fx) } else { (fx, fz) };
+    // A product, not a choice: a choice may be compiled into a branch, which is guessed wrongly half of the time.
+    let first = (fx >= fz) as i64;
+    let side = c * first + d * (1 - first);
+    let turn = (fx - fz) * first;
+    let (near, far) = (fx - turn, fz + turn);
     a * (s - far) + side * (far - near) + b * near
 }
 

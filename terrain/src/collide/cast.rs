@@ -38,6 +38,8 @@ const PARALLEL: f64 = 1e-9;
 const GRAZING: f64 = 1e-3;
 /// A core must reach this far above a triangle's plane to count as above it, in metres.
 const ABOVE_M: f64 = 1e-7;
+/// A triangle further than this from everything that the body passes cannot be touched, whatever is rounded, in metres.
+const CLEAR_M: f64 = 1e-4;
 /// Enough for a grazing contact, where every step of Newton's method quarters the gap.
 const MAX_STEPS: u32 = 64;
 
@@ -206,6 +208,7 @@ pub fn cast(ground: &Ground, body: &Convex, pose: &Pose, translation: DVec3) -> 
     }
     let Some((first, last)) = posed.over_extent(ground, translation) else { return Cast::Miss };
     let pieces = posed.pieces(ground, translation * (last - first));
+    let lane = posed.lane(translation);
     let mut best: Option<CastHit> = None;
     for piece in 0..pieces {
         let at = |i: u32| {
@@ -213,7 +216,7 @@ pub fn cast(ground: &Ground, body: &Convex, pose: &Pose, translation: DVec3) -> 
         };
         let (from, to) = (at(piece), at(piece + 1));
         let swept = posed.swept(translation, from, to);
-        let coverage = posed.cast_piece(ground, translation, &swept, &mut best);
+        let coverage = posed.cast_piece(ground, translation, &lane, &swept, &mut best);
         // A contact beyond this piece stays a candidate: a later piece may hold an earlier one.
         let done = best.filter(|hit| hit.fraction <= to);
         if coverage != Coverage::Complete {
@@ -274,6 +277,22 @@ fn cells_under(ground: &Ground, bounds: &Aabb) -> CellRect {
     ground.cells_meeting(bounds.mins.x, bounds.mins.z, bounds.maxs.x, bounds.maxs.z)
 }
 
+/// What a body passes, seen from above: everything between two lines along the way, relative to its position.
+struct Lane {
+    /// Unit, level, at right angles to the way; zero where there is no such direction.
+    across: DVec3,
+    low: f64,
+    high: f64,
+}
+
+impl Lane {
+    /// Whether the body passes beside a triangle.
+    fn passes(&self, tri: &Tri, origin: DVec3) -> bool {
+        let [a, b, c] = tri.vertices.map(|v| self.across.dot(v - origin));
+        a.min(b).min(c) > self.high || a.max(b).max(c) < self.low
+    }
+}
+
 impl Posed<'_> {
     /// The bounds of the body between two fractions of a translation.
     fn swept(&self, translation: DVec3, from: f64, to: f64) -> Aabb {
@@ -312,16 +331,32 @@ impl Posed<'_> {
         (way.x.abs().max(way.z.abs()) / longest).ceil().max(1.0) as u32
     }
 
+    /// The ground that the body passes over on the way.
+    fn lane(&self, way: DVec3) -> Lane {
+        let level = DVec3::new(-way.z, 0.0, way.x);
+        let length = level.length();
+        if length < CLEAR_M {
+            return Lane { across: DVec3::ZERO, low: -CLEAR_M, high: CLEAR_M };
+        }
+        let across = level / length;
+        let (low, high) = self.core.span(across);
+        Lane { across, low: low - self.radius - CLEAR_M, high: high + self.radius + CLEAR_M }
+    }
+
     fn cast_piece(
         &self,
         ground: &Ground,
         translation: DVec3,
+        lane: &Lane,
         swept: &Aabb,
         best: &mut Option<CastHit>,
     ) -> Coverage {
         let cells = cells_under(ground, swept);
         ground.visit_triangles(cells, swept.mins.y, swept.maxs.y, |_, tri| {
             let limit = best.map_or(1.0, |hit| hit.fraction);
+            if lane.passes(&tri, self.origin) {
+                return ControlFlow::Continue(());
+            }
             if let Some(hit) = self.cast_triangle(&tri, translation, limit)
                 && best.is_none_or(|b| hit.before(&b))
             {
@@ -340,6 +375,10 @@ impl Posed<'_> {
         // Never above the plane, or on the whole way not deeper under it than a touch: this is what keeps a body that
         // slides over a plane off the edges in it.
         if plane + high + rate.max(0.0) <= ABOVE_M || plane + low + rate.min(0.0) >= self.radius - TOUCH_M {
+            return None;
+        }
+        // The plane is not reached before the limit, so the triangle is not either.
+        if plane + low + rate.min(0.0) * limit >= self.radius + CLEAR_M {
             return None;
         }
         let hit = |t: f64, normal: DVec3, point: DVec3, started_penetrating: bool| {

@@ -124,14 +124,15 @@ impl Around {
         let own_row = z - self.first.z - self.reach;
         let cost = if (0..SECTOR_CELLS).contains(&own_row) { u64::from(agent.kind.slope_cost) } else { 0 };
         let (mut carries, mut steep) = (0u128, 0u128);
-        let sample = |x: i32, z: i32| tile.quanta(SamplePos::new(x, z));
-        let (mut q00, mut q01) = (sample(columns.start, z), sample(columns.start, z + 1));
-        for x in columns {
-            let (q10, q11) = (sample(x + 1, z), sample(x + 1, z + 1));
-            let corners = [q00, q10, q01, q11];
-            (q00, q01) = (q10, q11);
+        let (mut near, mut far) = ([0; MAX_ROWS + 1], [0; MAX_ROWS + 1]);
+        let samples = columns.len() + 1;
+        tile.row(SamplePos::new(columns.start, z), &mut near[..samples]);
+        tile.row(SamplePos::new(columns.start, z + 1), &mut far[..samples]);
+        let all = tile.shows_all();
+        for (i, x) in columns.enumerate() {
+            let corners = [near[i], near[i + 1], far[i], far[i + 1]];
             let cell = CellPos::new(x, z);
-            if tile.cell_mask(cell) != 3 {
+            if !all && tile.cell_mask(cell) != 3 {
                 continue;
             }
             let anti = diagonal.is_anti(cell);

@@ -338,17 +338,23 @@ impl Ground {
                 return ControlFlow::Continue(());
             }
             let first = self.side.first_sample(pos);
+            let all = tile.shows_all();
             for z in cells.z0.max(first.z)..cells.z1.min(first.z + n) {
                 for x in cells.x0.max(first.x)..cells.x1.min(first.x + n) {
                     let cell = CellPos::new(x, z);
-                    let mask = tile.cell_mask(cell);
+                    let mask = if all { 3 } else { tile.cell_mask(cell) };
                     if mask == 0 {
                         continue;
                     }
+                    // As the vertices have them; only what is met is made.
+                    let y = tile.own_corners(cell).map(|q| f64::from(q.wrapping_add(lift)) * quantum);
                     for t in Triangle::BOTH {
-                        let Some(tri) = tile.triangle(cell, t) else { continue };
-                        let [a, b, c] = tri.vertices.map(|v| v.y);
-                        if a.max(b).max(c) >= min_y && a.min(b).min(c) <= max_y {
+                        let corner = |(dx, dz): (i32, i32)| y[(dx + 2 * dz) as usize];
+                        let [a, b, c] = t.corners(tile.is_anti(cell)).map(corner);
+                        if a.max(b).max(c) >= min_y
+                            && a.min(b).min(c) <= max_y
+                            && let Some(tri) = tile.triangle(cell, t)
+                        {
                             f(tile, tri)?;
                         }
                     }

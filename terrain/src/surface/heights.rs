@@ -55,6 +55,13 @@ impl<T: Stored> Samples<T> {
         if v == T::VOID { VOID } else { self.base.wrapping_add(v.into()) }
     }
 
+    fn row(&self, index: usize, out: &mut [i32]) {
+        let row = &self.values[index..index + out.len()];
+        for (&v, out) in row.iter().zip(out) {
+            *out = if v == T::VOID { VOID } else { self.base.wrapping_add(v.into()) };
+        }
+    }
+
     /// The corners [00, 10, 01, 11] of a cell none of whose visible triangles touches a void, `index` being its 00.
     #[inline(always)]
     pub(crate) fn corners(&self, index: usize, width: usize) -> [i32; 4] {
@@ -95,6 +102,23 @@ impl Heights {
         match self {
             Self::Narrow(s) => s.corners(index, width),
             Self::Wide(s) => s.corners(index, width),
+        }
+    }
+
+    /// Reads a sample and the one `width` behind it, for their being read.
+    #[inline(always)]
+    pub(crate) fn touch(&self, index: usize, width: usize) -> i32 {
+        match self {
+            Self::Narrow(s) => i32::from(s.values[index] ^ s.values[index + width]),
+            Self::Wide(s) => s.values[index] ^ s.values[index + width],
+        }
+    }
+
+    /// Samples one after another from `index` on.
+    pub(crate) fn row(&self, index: usize, out: &mut [i32]) {
+        match self {
+            Self::Narrow(s) => s.row(index, out),
+            Self::Wide(s) => s.row(index, out),
         }
     }
 
@@ -250,6 +274,9 @@ mod tests {
                 let h = Heights::of(&q);
                 assert_eq!(matches!(h, Heights::Narrow(_)), narrow, "{relief}");
                 assert!(q.iter().enumerate().all(|(i, &q)| h.get(i) == q), "{relief}");
+                let mut row = vec![0; 35];
+                h.row(7 * 35, &mut row);
+                assert_eq!(row, q[7 * 35..8 * 35], "{relief}");
             }
         }
         // The largest relief that fits, and one more; both ways round, so that either is the first sample.

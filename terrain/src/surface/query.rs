@@ -120,7 +120,9 @@ impl Ground {
     /// NaN, infinities and positions beyond ±2⁴⁰ lattice units are no positions.
     #[inline]
     pub fn height(&self, x: f64, z: f64) -> Result<Answer<f64>, LatticeError> {
-        Ok(self.spot(x, z)?.map(|spot| spot.height()))
+        // All in one function: a spot that is handed over in memory costs as much as finding it.
+        let p = LatticePos::from_metres(x, z)?;
+        Ok(self.find(self.frame().local(p)).map(|spot| spot.height()))
     }
 
     /// Whether there is ground under a position in world metres: Valid, or why not.
@@ -155,21 +157,51 @@ impl Ground {
         if !f.contains(p) {
             return Answer::Outside;
         }
-        let floor = CellPos::new(f.cell(p.x).min(f.last[0]), f.cell(p.z).min(f.last[1]));
-        // A point on the extent's far edge has its surface on the near side; that tile knows all cells around it.
-        let asked = CellPos::new(floor.x.min(f.far[0]), floor.z.min(f.far[1]));
-        let tile = match self.slot(self.side().block_of_cell(asked)) {
+        let floor = CellPos::new(f.cell(p.x), f.cell(p.z));
+        if floor.x > f.far[0] || floor.z > f.far[1] {
+            return self.find_on_far_edge(p);
+        }
+        let tile = match self.slot(self.side().block_of_cell(floor)) {
             Slot::Resident(tile) => &**tile,
             Slot::Absent => return Answer::Pending,
             Slot::Failed => return Answer::Failed,
         };
         let (fx, fz) = (p.x - i64::from(floor.x) * f.s, p.z - i64::from(floor.z) * f.s);
-        let anti = tile.is_anti(floor);
-        let owner = Triangle::owner(anti, fx, fz, f.s);
-        if floor == asked && (tile.is_whole() || tile.cell_mask(floor) & owner.bit() != 0) {
+        let owner = Triangle::owner(tile.is_anti(floor), fx, fz, f.s);
+        if tile.is_whole() || tile.cell_mask(floor) & owner.bit() != 0 {
             return Answer::Valid(Spot::new(self, tile, floor, owner, [fx, fz], tile.own_corners(floor)));
         }
         self.find_around(tile, floor, p)
+    }
+
+    /// A point on the extent's far edge has its surface on the near side; that tile knows all cells around it. On the
+    /// map's far edge it belongs to the last cell.
+    #[cold]
+    #[inline(never)]
+    fn find_on_far_edge(&self, p: LatticePos) -> Answer<Spot<'_>> {
+        let f = self.frame();
+        let floor = CellPos::new(f.cell(p.x).min(f.last[0]), f.cell(p.z).min(f.last[1]));
+        let near = CellPos::new(floor.x.min(f.far[0]), floor.z.min(f.far[1]));
+        match self.slot(self.side().block_of_cell(near)) {
+            Slot::Resident(tile) => self.find_around(tile, floor, p),
+            Slot::Absent => Answer::Pending,
+            Slot::Failed => Answer::Failed,
+        }
+    }
+
+    /// Reads something of what [`Ground::find`] will need, so that it is on its way from memory while others are asked
+    /// about. What is answered has no meaning.
+    #[inline(always)]
+    pub(crate) fn touch(&self, p: LatticePos) -> i32 {
+        let f = self.frame();
+        if !f.contains(p) {
+            return 0;
+        }
+        let cell = CellPos::new(f.cell(p.x).min(f.far[0]), f.cell(p.z).min(f.far[1]));
+        match self.slot(self.side().block_of_cell(cell)) {
+            Slot::Resident(tile) => tile.touch(cell),
+            _ => 0,
+        }
     }
 
     /// The rest of the point rule, where the owner may be removed.

@@ -203,9 +203,35 @@ impl Tile {
     /// The corners of one of its own cells with a visible triangle; a void among them is no matter to that triangle.
     #[inline(always)]
     pub(crate) fn own_corners(&self, cell: CellPos) -> [i32; 4] {
-        let first = self.side.first_sample(self.pos);
-        let width = (self.side.samples() + 3) as usize;
-        self.heights.corners(self.sample_index(cell.x - first.x, cell.z - first.z), width)
+        let (index, width) = self.own_index(cell);
+        self.heights.corners(index, width)
+    }
+
+    /// Where the first corner of one of its own cells is stored, and how far behind it the next row's.
+    #[inline(always)]
+    fn own_index(&self, cell: CellPos) -> (usize, usize) {
+        // Blocks begin at multiples of their side, a power of two.
+        let last = self.side.samples() - 1;
+        (self.sample_index(cell.x & last, cell.z & last), (last + 4) as usize)
+    }
+
+    /// Reads corners of both rows of one of its own cells, for their being read.
+    #[inline(always)]
+    pub(crate) fn touch(&self, cell: CellPos) -> i32 {
+        let (index, width) = self.own_index(cell);
+        self.heights.touch(index, width)
+    }
+
+    /// Raw quanta of a row of samples from `first` on; [`VOID`] where there is none.
+    ///
+    /// # Panics
+    /// When a sample is further from the block than its apron.
+    pub(crate) fn row(&self, first: SamplePos, out: &mut [i32]) {
+        let origin = self.side.first_sample(self.pos);
+        let (x, z, n) = (first.x - origin.x, first.z - origin.z, self.side.samples());
+        let inside = x >= -1 && z >= -1 && z <= n + 1 && out.len() <= (n + 2 - x) as usize;
+        assert!(inside, "{} samples from {first:?} are not in tile {:?}", out.len(), self.pos);
+        self.heights.row(self.sample_index(x, z), out);
     }
 
     /// Samples and ranges, for walks over them.
