@@ -137,23 +137,44 @@ EOF
     fi
 }
 
-# whole VARIABLE=VALUE PACKAGE TARGET…: a test in its whole form; gives the lines that begin with a word and a colon.
+# whole VARIABLE=VALUE PATTERN PACKAGE TARGET…: tests in their whole form, in release; gives how many passed, and the lines
+# that match the pattern.
 whole() {
-    local setting="$1"
-    shift
-    env "$setting" cargo test --locked --release --quiet "$@" -- --nocapture >"$work/whole" 2>&1 || touch "$work/failed"
-    sed -n 's/^\([a-z]*[a-z ]*\): //p' "$work/whole" | tr '|\n' '/;' | sed 's/;$//'
+    local setting="$1" pattern="$2"
+    shift 2
+    if ! env "$setting" cargo test --locked --release --quiet "$@" -- --nocapture >"$work/whole" 2>&1; then
+        touch "$work/failed"
+        cp "$work/whole" "$work/failed.log"
+        tail -n 40 "$work/whole" >&2
+    fi
+    {
+        echo "$(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed.*/\1 passed, \2 failed/p' "$work/whole" | grep -v '^0 passed' | paste -sd+)"
+        grep -hE "$pattern" "$work/whole" | sed -E 's/^(acceptance|walking): //' || true
+    } | tr '|\n' '/;' | sed 's/;$//; s/;/; /g'
 }
 
 issue_4() {
-    record "4" "rays and heights against exact arithmetic" "$(whole HIGHGROUND_SURFACE_RAYS=1000000 -p highground-tests --test surface_rays)" \
-        "HIGHGROUND_SURFACE_RAYS=1000000 cargo test --test surface_rays"
-    record "4" "walking" "$(whole HIGHGROUND_WALKING=100 -p highground-tests --test walking)" \
-        "HIGHGROUND_WALKING=100 cargo test --test walking"
-    record "4" "shapes and queries against brute force" "$(whole HIGHGROUND_FUZZ_CASES=100000 -p highground-terrain --lib collide::fuzz)" \
-        "HIGHGROUND_FUZZ_CASES=100000 cargo test --lib collide::fuzz"
-    record "4" "navigation" "$(whole HIGHGROUND_LONG=10 -p highground-terrain --lib nav::)" \
-        "HIGHGROUND_LONG=10 cargo test --lib nav::"
+    record "4" "rays and heights against exact arithmetic" \
+        "$(whole HIGHGROUND_SURFACE_RAYS=1000000 '^acceptance:' -p highground-tests --test surface_rays)" \
+        "HIGHGROUND_SURFACE_RAYS=1000000 cargo test --release --test surface_rays"
+    record "4" "routes, falls, slopes, grounded flags" \
+        "$(whole HIGHGROUND_WALKING=100 '^walking: [0-9]' -p highground-tests --test walking)" \
+        "HIGHGROUND_WALKING=100 cargo test --release --test walking"
+    record "4" "the seam table here and 45 km away; ridges, valleys, turning bodies" \
+        "$(whole HIGHGROUND_THROWS=150 '^(one height field|speed along)' -p highground-tests --test collider --test collider_ground)" \
+        "cargo test --release --test collider --test collider_ground"
+    record "4" "fast small bodies" \
+        "$(whole HIGHGROUND_THROWS=1500 'passed$' -p highground-tests --test collider_fast)" \
+        "HIGHGROUND_THROWS=1500 cargo test --release --test collider_fast"
+    record "4" "shapes and queries against brute force, 100,000 cases each" \
+        "$(whole HIGHGROUND_FUZZ_CASES=100000 'overruled$' -p highground-terrain --lib collide::fuzz)" \
+        "HIGHGROUND_FUZZ_CASES=100000 cargo test --release --lib collide::fuzz"
+    record "4" "navigation against its definition and Dijkstra" \
+        "$(whole HIGHGROUND_LONG=10 '^[0-9]+ paths' -p highground-terrain --lib nav::)" \
+        "HIGHGROUND_LONG=10 cargo test --release --lib nav::"
+    record "4" "memory beside the block store" \
+        "$(whole HIGHGROUND_LONG=1 'a cell$' -p highground-tests --test collider_memory)" \
+        "cargo test --release --test collider_memory"
 }
 
 chosen="${*:-2 3 4}"

@@ -34,7 +34,7 @@ fn windows(compute: &dyn Compute, shape: Shape, reach: i64, seed: u64) -> Result
     let mut answer = Outputs::new();
     let mut all = vec![Centre::default(); 300 * shape.mips as usize];
     let mut words = Vec::new();
-    let mut anywhere = |random: &mut Random| ((random.next() >> 16) as i64 % (2 * reach) - reach) as i32;
+    let anywhere = |random: &mut Random| ((random.next() >> 16) as i64 % (2 * reach) - reach) as i32;
     for _ in 0..10 {
         let positions: Vec<[i32; 2]> =
             (0..300).map(|_| [anywhere(&mut random), anywhere(&mut random)]).collect();
