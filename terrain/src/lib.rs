@@ -14,6 +14,7 @@ pub mod coord;
 pub mod disk;
 pub mod export;
 pub mod folder;
+pub mod foliage;
 pub mod format;
 pub mod height;
 pub mod image;

@@ -61,6 +61,13 @@ pub const MODULES: &[(&str, &[&str])] = &[
     ("format", &["triangle", "coord", "height", "state", "config", "kernel", "content", "surface", "store"]),
     ("surface", &["triangle", "coord", "height", "state", "config", "kernel", "content", "format", "store"]),
     ("store", &["triangle", "coord", "height", "state", "config", "kernel", "content", "format", "surface"]),
+    (
+        "foliage",
+        &[
+            "coord", "height", "config", "triangle", "content", "kernel", "compute", "pass", "surface",
+            "store",
+        ],
+    ),
     ("disk", &[]),
     ("image", &["disk", "store"]),
     (

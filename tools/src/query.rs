@@ -128,6 +128,7 @@ fn planes_for(fields: &[Field]) -> PlaneChoice {
         user: any(|f| matches!(f, Field::User(_))),
         water: any(|f| matches!(f, Field::WaterDepth)),
         materials: any(|f| matches!(f, Field::Material)),
+        densities: false,
     }
 }
 

@@ -17,14 +17,17 @@ pub struct PlaneChoice {
     pub water: bool,
     /// Physical materials.
     pub materials: bool,
+    /// Densities of foliage and objects.
+    pub densities: bool,
 }
 
 impl PlaneChoice {
     /// Nothing more.
-    pub const NONE: Self = Self { weights: false, user: false, water: false, materials: false };
+    pub const NONE: Self =
+        Self { weights: false, user: false, water: false, materials: false, densities: false };
 
-    /// Everything that the surface can answer about.
-    pub const ALL: Self = Self { weights: true, user: true, water: true, materials: true };
+    /// Everything that the surface can answer about: not densities.
+    pub const ALL: Self = Self { weights: true, user: true, water: true, materials: true, densities: false };
 
     /// Whether planes of this kind are decoded.
     pub const fn takes(self, kind: PlaneKind) -> bool {
@@ -33,7 +36,8 @@ impl PlaneChoice {
             PlaneKind::User(_) => self.user,
             PlaneKind::WaterDepth => self.water,
             PlaneKind::PhysicalMaterial => self.materials,
-            PlaneKind::PhysicalHole | PlaneKind::Foliage(_) | PlaneKind::Object(_) => false,
+            PlaneKind::Foliage(_) | PlaneKind::Object(_) => self.densities,
+            PlaneKind::PhysicalHole => false,
         }
     }
 }
@@ -75,6 +79,7 @@ impl BlockPlanes {
             user: a.user || b.user,
             water: a.water || b.water,
             materials: a.materials || b.materials,
+            densities: a.densities || b.densities,
         };
         let kept = older.all().iter().filter(|(kind, _)| !a.takes(*kind));
         let mut planes: Vec<Values> = self.all().iter().chain(kept).cloned().collect();
