@@ -4,6 +4,8 @@
 //! Equality is of words; nothing here knows a tolerance.
 
 mod scan;
+mod select;
+mod vertex;
 mod weight_mip;
 
 use crate::{Failure, device, stdout};
@@ -60,8 +62,12 @@ pub struct Pass {
 }
 
 /// One entry a pass.
-pub const PASSES: &[Pass] =
-    &[Pass { name: "scan", cases: scan::cases }, Pass { name: "weight_mip", cases: weight_mip::cases }];
+pub const PASSES: &[Pass] = &[
+    Pass { name: "scan", cases: scan::cases },
+    Pass { name: "select", cases: select::cases },
+    Pass { name: "vertex", cases: vertex::cases },
+    Pass { name: "weight_mip", cases: weight_mip::cases },
+];
 
 /// Where two devices differ.
 #[derive(Clone, Debug, PartialEq, Eq)]

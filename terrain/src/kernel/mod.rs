@@ -8,6 +8,8 @@ pub mod control;
 pub mod normal;
 pub mod pyramid;
 pub mod scan;
+pub mod select;
+pub mod vertex;
 pub mod weight_mip;
 pub mod weights;
 
@@ -62,7 +64,16 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// Every entry point there is. The GPU crate's tests hold them against its shaders.
-pub const ENTRIES: &[&Entry] = &[&scan::TOTALS, &scan::SPREAD, &weight_mip::HD, &weight_mip::NORMAL];
+pub const ENTRIES: &[&Entry] = &[
+    &scan::TOTALS,
+    &scan::SPREAD,
+    &select::MARK,
+    &select::EMIT,
+    &vertex::GRID,
+    &vertex::TRIANGLES,
+    &weight_mip::HD,
+    &weight_mip::NORMAL,
+];
 
 /// The buffers of one call of a twin.
 #[derive(Debug, Default)]

@@ -4,4 +4,6 @@
 //! be asked another question. Never chooses a device, never computes what a kernel should.
 
 pub mod scan;
+pub mod select;
+pub mod vertex;
 pub mod weight_mip;
