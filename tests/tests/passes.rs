@@ -3,10 +3,15 @@
 use highground_terrain::compute::{Compute, CpuCompute};
 use highground_terrain::config::Diagonal;
 use highground_terrain::coord::{BlockSide, CellRect};
+use highground_terrain::height::QuantumLog2;
+use highground_terrain::kernel::sections::errors;
 use highground_terrain::kernel::select::ranges::{RangeRule, Ranges};
 use highground_terrain::lod::Drawable;
+use highground_terrain::pass::sections::{
+    ErrorRule, Eye, Layout, Scratch, ScreenRule, Section, by_projected_error, by_screen_size, surface,
+};
 use highground_terrain::pass::select::{Selected, Selector, View};
-use highground_terrain::pass::vertex::{Drawn, Scratch, Topology, evaluate};
+use highground_terrain::pass::vertex::{self, Drawn, Topology, evaluate};
 use highground_terrain::store::{MemoryTerrain, Raster};
 use highground_tests::{gpu, test_name};
 
@@ -84,9 +89,63 @@ fn selection_and_drawn_surface() {
             let mut out = Vec::new();
             let (frame, ranges, selected) = (drawable.frame(), &ranges, &nodes);
             let drawn = Drawn { frame, views: &views, ranges, selected, patches: &patches };
-            evaluate(compute, drawn, topology, &mut Scratch::default(), &mut out).unwrap();
+            evaluate(compute, drawn, topology, &mut vertex::Scratch::default(), &mut out).unwrap();
             let visible = out.iter().step_by(3).filter(|w| **w >> 31 == 1).count();
             format!("vertices {}, visible {visible}\nblake3 {}", out.len() / 3, hash(out.iter().copied()))
         });
     }
+}
+
+/// Levels by size on the screen and by projected error, and the surface between levels, over the same hills.
+#[test]
+fn sections_of_equal_size() {
+    let terrain = hills();
+    let quanta = |x: u32, z: u32| terrain.raster().heights[(z * 700 + x) as usize];
+    let layout = Layout { sections: [11, 7], quads: 63, spacing_256: 512 };
+    let known = vec![Section { low_256: 0, high_256: 60 * 256, finest: 0 }; 77];
+    let eye = |x: i64, z: i64, y: i32| Eye { at: View { x_256: x * 256, z_256: z * 256 }, y_256: y * 256 };
+    let eyes = [eye(600, 340, 70), eye(-200, 0, 3), eye(1500, 1000, 400)];
+    let samples: Vec<i32> = (0..77)
+        .flat_map(|s| (0..64 * 64).map(move |i| (s % 11 * 63 + i % 64, s / 11 * 63 + i / 64)))
+        .map(|(x, z)| quanta(x, z))
+        .collect();
+    pinned(test_name!(), "sections_screen", |compute| {
+        let (mut levels, mut vertices, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+        let rule = ScreenRule { near_256: 120 * 256, vertices_log2: 6 };
+        by_screen_size(compute, &layout, &known, &eyes, &rule, &mut scratch, &mut levels).unwrap();
+        surface(compute, &layout, 6, &levels[..77], &samples, &mut scratch, &mut vertices).unwrap();
+        let all = levels.iter().flat_map(|l| [l.own, l.edges[0], l.edges[1], l.edges[2], l.edges[3]]);
+        let (levels, vertices) = (hash(all.map(u32::from)), hash(vertices.into_iter().flatten()));
+        format!("levels blake3 {levels}\nvertices blake3 {vertices}")
+    });
+    let chunks = Layout { sections: [21, 15], quads: 32, spacing_256: 512 };
+    let known = vec![Section { low_256: 0, high_256: 60 * 256, finest: 0 }; 21 * 15];
+    let errors: Vec<u32> = (0..21 * 15)
+        .flat_map(|c| {
+            let own: Vec<i32> =
+                (0..33 * 33).map(|i| quanta(c % 21 * 32 + i % 33, c / 21 * 32 + i / 33)).collect();
+            errors(&own, 32, 4, |level, [x, z]| level > 0 || (x + z) % 2 == 0)
+        })
+        .collect();
+    pinned(test_name!(), "sections_error", |compute| {
+        let (mut out, rule) =
+            (Vec::new(), ErrorRule { levels: 4, scale_256: 935 * 256, quantum: QuantumLog2::DEFAULT });
+        by_projected_error(
+            compute,
+            &chunks,
+            &known,
+            &errors,
+            &eyes,
+            &rule,
+            &mut Scratch::default(),
+            &mut out,
+        )
+        .unwrap();
+        let counts = [0, 1, 2, 3].map(|l| out.iter().filter(|c| c.level == l).count());
+        let words = out.iter().flat_map(|c| {
+            let sides = c.skirts.iter().fold(0, |all, &s| all << 1 | u32::from(s));
+            [u32::from(c.level), sides, c.skirt_depth]
+        });
+        format!("levels {counts:?}\nblake3 {}", hash(words))
+    });
 }

@@ -4,6 +4,7 @@
 //! Equality is of words; nothing here knows a tolerance.
 
 mod scan;
+mod sections;
 mod select;
 mod vertex;
 mod weight_mip;
@@ -64,6 +65,7 @@ pub struct Pass {
 /// One entry a pass.
 pub const PASSES: &[Pass] = &[
     Pass { name: "scan", cases: scan::cases },
+    Pass { name: "sections", cases: sections::cases },
     Pass { name: "select", cases: select::cases },
     Pass { name: "vertex", cases: vertex::cases },
     Pass { name: "weight_mip", cases: weight_mip::cases },

@@ -8,6 +8,7 @@ pub mod control;
 pub mod normal;
 pub mod pyramid;
 pub mod scan;
+pub mod sections;
 pub mod select;
 pub mod vertex;
 pub mod weight_mip;
@@ -67,6 +68,10 @@ impl Eq for Entry {}
 pub const ENTRIES: &[&Entry] = &[
     &scan::TOTALS,
     &scan::SPREAD,
+    &sections::SCREEN,
+    &sections::EDGES,
+    &sections::ERROR,
+    &sections::SURFACE,
     &select::MARK,
     &select::EMIT,
     &vertex::GRID,

@@ -4,6 +4,7 @@
 //! be asked another question. Never chooses a device, never computes what a kernel should.
 
 pub mod scan;
+pub mod sections;
 pub mod select;
 pub mod vertex;
 pub mod weight_mip;
