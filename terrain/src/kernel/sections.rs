@@ -62,7 +62,7 @@ pub const SCREEN: Entry =
 pub const EDGES: Entry =
     Entry { kernel: "sections", name: "edges", reads: 1, writes: 1, params: PARAMS, twin: edges };
 
-/// The level and skirt of each chunk of each view. Reads the errors (quanta, `levels` a chunk), sections and views; writes
+/// The level and skirt of each chunk of each view. Reads sections, views and the errors (quanta, `levels` a chunk); writes
 /// [`CHUNK_WORDS`] each.
 pub const ERROR: Entry =
     Entry { kernel: "sections", name: "error", reads: 3, writes: 1, params: PARAMS, twin: error };
@@ -230,7 +230,7 @@ fn edges(params: &[u32], bound: &mut Bound<'_>) {
 }
 
 fn error(params: &[u32], bound: &mut Bound<'_>) {
-    let ([errors, sections, views], [out]) = bound.split();
+    let ([sections, views, errors], [out]) = bound.split();
     let p = Params::of(params);
     let out = out.as_chunks_mut::<CHUNK_WORDS>().0[..p.count() * p.views as usize].par_chunks_mut(p.count());
     out.enumerate().for_each(|(view, out)| {
