@@ -145,7 +145,7 @@ impl Ranges {
         let mut below = 0;
         for level in 0..levels {
             let added = rule.additions_256.get(level as usize).copied().unwrap_or(0);
-            let range = (u128::from(rule.factor) * u128::from(spacing_256) << level) + u128::from(added);
+            let range = ((u128::from(rule.factor) * u128::from(spacing_256)) << level) + u128::from(added);
             // What is too long is refused below, whatever its number.
             let mut range = range.min(u128::from(u32::MAX)) as u32;
             let mut start =
