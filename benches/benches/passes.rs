@@ -65,8 +65,9 @@ fn hills(side: usize) -> Vec<i32> {
     let wave = |v: usize, period: usize| (v % period).min(period - v % period) as i32;
     (0..side + 2)
         .flat_map(|z| {
-            (0..side + 2)
-                .map(move |x| wave(x, 611) * 9 + wave(z, 457) * 7 + wave(x + 3 * z, 61) * 11 + wave(x * 7 + z, 13))
+            (0..side + 2).map(move |x| {
+                wave(x, 611) * 9 + wave(z, 457) * 7 + wave(x + 3 * z, 61) * 11 + wave(x * 7 + z, 13)
+            })
         })
         .collect()
 }

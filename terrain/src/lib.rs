@@ -22,6 +22,7 @@ pub mod import;
 pub mod kernel;
 pub mod layer_images;
 pub mod layers;
+pub mod lod;
 pub mod nav;
 pub mod pack;
 pub mod pass;

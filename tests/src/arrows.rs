@@ -79,6 +79,10 @@ pub const MODULES: &[(&str, &[&str])] = &[
     ),
     ("layer_images", &["content", "format", "image"]),
     ("pack", &["content", "format", "store", "disk", "layer_images"]),
+    (
+        "lod",
+        &["triangle", "coord", "height", "config", "kernel", "compute", "pass", "format", "surface", "store"],
+    ),
     ("collide", &["coord", "height", "state", "config", "content", "surface"]),
     ("nav", &["triangle", "coord", "config", "surface"]),
     ("runtime", &["coord", "height", "state", "config", "format", "surface", "store", "collide"]),

@@ -19,9 +19,13 @@ use highground_terrain::collide::{
 use highground_terrain::compute::CpuCompute;
 use highground_terrain::config::Diagonal;
 use highground_terrain::coord::BlockSide;
+use highground_terrain::kernel::select::ranges::{RangeRule, Ranges};
 use highground_terrain::kernel::weight_mip::Encoding;
 use highground_terrain::layers::WeightChain;
+use highground_terrain::lod::{Drawable, DrawnAnswer, Question, Receipt};
 use highground_terrain::parry::math::Pose;
+use highground_terrain::pass::select::{Selected, Selector, View};
+use highground_terrain::pass::vertex::{Drawn, Scratch, Topology, evaluate};
 use highground_terrain::store::{BlockSource, MemoryTerrain};
 use highground_terrain::surface::{Answer, Coverage, Ground};
 use highground_tests::counting_allocator::{CountingAllocator, counted, in_process};
@@ -383,6 +387,48 @@ fn a_tick_in_the_steady_state_allocates_nothing_but_what_the_physics_engine_does
         engine as f64 / f64::from(measured),
         ids.len()
     );
+}
+
+#[test]
+fn selections_drawn_surfaces_and_receipts_answers_allocate_nothing() {
+    let _alone = alone();
+    let drawable = Drawable::new(hills().ground_all(), [0; 32]).unwrap();
+    let ranges = Ranges::by_rule(&RangeRule::default(), 512, 3).unwrap();
+    let mut selector = Selector::new(drawable.nodes().clone(), ranges.clone()).unwrap();
+    let (cpu, mut selected) = (CpuCompute::new(), Selected::default());
+    let views: Vec<View> =
+        (0..4).map(|n| View::in_world(drawable.config(), place(n).0, place(n).1).unwrap()).collect();
+    let (mut patches, mut out, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+    let mut draw = || {
+        selector.select(&cpu, &views, &mut selected).unwrap();
+        patches.clear();
+        for &node in selected.all() {
+            drawable.patch(node, &mut patches).unwrap();
+        }
+        for topology in [Topology::Ordinary, Topology::HoleAware] {
+            out.clear();
+            let (frame, ranges, selected) = (drawable.frame(), &ranges, &selected);
+            let drawn = Drawn { frame, views: &views, ranges, selected, patches: &patches };
+            evaluate(&cpu, drawn, topology, &mut scratch, &mut out).unwrap();
+        }
+        selected.all().len()
+    };
+    // One thread: what the pool does to hand work around is not ours.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    pool.install(|| {
+        let nodes = draw();
+        draw();
+        let (again, count) = counted(|| (0..5).map(|_| draw()).sum::<usize>());
+        assert_eq!((again, count), (5 * nodes, 0));
+    });
+    let drawn = [(0, views[0], selected.of(0))];
+    let receipt = Receipt::new(&drawable, 0, drawable.config().extent, &ranges, &drawn).unwrap();
+    let (visible, count) = counted(|| {
+        let asked = (0..2000).map(|n| Question { x: place(n).0, z: place(n).1, ..Question::default() });
+        asked.filter(|q| matches!(receipt.ask(q), Ok(DrawnAnswer::Visible(_)))).count()
+    });
+    assert!(visible > 1900, "{visible}");
+    assert_eq!(count, 0);
 }
 
 /// How many manifolds a body lying on the hills has, and how often ten updates of them allocate.

@@ -21,6 +21,7 @@ mod progress;
 mod query;
 mod render;
 mod replay;
+mod select;
 mod sidecar;
 mod stdout;
 pub mod summary;
@@ -65,6 +66,8 @@ enum Command {
     Sidecar(sidecar::Args),
     /// Ask about the surface of a terrain file
     Query(query::Args),
+    /// Say which nodes of a terrain are drawn from some places
+    Select(select::Args),
     /// Run one kernel on files, for comparing devices
     Kernel(kernel::Args),
     /// Compare every compute pass on the CPU and on the GPU
@@ -92,6 +95,7 @@ pub fn main() -> ExitCode {
         Command::Render(args) => render::run(&args),
         Command::Sidecar(args) => sidecar::run(&args),
         Command::Query(args) => query::run(&args),
+        Command::Select(args) => select::run(&args),
         Command::Kernel(args) => kernel::run(args),
         Command::Parity(args) => parity::run(args),
     };

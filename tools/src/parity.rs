@@ -7,6 +7,9 @@ mod atlas;
 mod clipmap;
 mod scan;
 mod scatter;
+mod sections;
+mod select;
+mod vertex;
 mod weight_mip;
 
 use crate::{Failure, device, stdout};
@@ -69,6 +72,9 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "clipmap", cases: clipmap::cases },
     Pass { name: "scan", cases: scan::cases },
     Pass { name: "scatter", cases: scatter::cases },
+    Pass { name: "sections", cases: sections::cases },
+    Pass { name: "select", cases: select::cases },
+    Pass { name: "vertex", cases: vertex::cases },
     Pass { name: "weight_mip", cases: weight_mip::cases },
 ];
 

@@ -6,11 +6,13 @@
 mod blocks;
 mod font;
 mod frame;
+mod lod;
 mod nodes;
 mod page;
 mod paint;
 mod scan;
 
+use crate::select::Views;
 use crate::{Failure, files, progress, stdout, summary};
 use clap::ValueEnum;
 use frame::Frame;
@@ -29,7 +31,8 @@ collision are never lost that way: a pixel shows a hole when any of its cells ha
 
 Examples:
   highground render jacksboro.terrain --what hillshade --out jacksboro.png
-  highground render jacksboro.terrain --what min-max --level 2 --out ranges.png";
+  highground render jacksboro.terrain --what min-max --level 2 --out ranges.png
+  highground render jacksboro.terrain --what lod --view 500,500 --view 4000,800 --out selected.png";
 
 /// Arguments of `highground render`.
 #[derive(clap::Args)]
@@ -49,6 +52,8 @@ pub(crate) struct Args {
     /// Which user channel, or which density (0-31 foliage, 32-63 objects); the first there is unless given
     #[arg(long, value_name = "N")]
     plane: Option<u8>,
+    #[command(flatten)]
+    from: Views<false>,
     /// The most pixels a side of the map; title and legend come on top
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(16..=4096))]
     max_side: u32,
@@ -84,8 +89,10 @@ pub(crate) enum What {
     User,
     /// A painted density of foliage or objects
     Density,
-    /// The nodes of a level and which of its coarse triangles are skipped; not what a view selects
+    /// With --view the nodes that the views draw; without, the nodes of a level and which of its coarse triangles are skipped
     Lod,
+    /// The surface that a --view draws, as the receipt of its frame has it
+    Receipt,
 }
 
 impl What {
@@ -165,6 +172,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn draw(args: &Args, file: &PayloadFile, frame: &Frame) -> Result<Picture, Failure> {
+    let seen = matches!(args.what, What::Lod | What::Receipt);
+    if !args.from.views.is_empty() && !seen {
+        return Err(Failure::input("--view is for --what lod and --what receipt"));
+    }
+    if args.level.is_some() && !args.from.views.is_empty() {
+        return Err(Failure::input("--level shows a whole level: leave out --view"));
+    }
     if args.level.is_some() && !matches!(args.what, What::MinMax | What::Lod) {
         return Err(Failure::input("--level is for --what min-max and --what lod"));
     }
@@ -175,6 +189,8 @@ fn draw(args: &Args, file: &PayloadFile, frame: &Frame) -> Result<Picture, Failu
     let picture = match args.what {
         What::States => states(args, file, frame, &through),
         What::MinMax => ranges(args, file, frame)?,
+        What::Lod if !args.from.views.is_empty() => lod::views(args, file, frame)?,
+        What::Receipt => lod::receipt(args, file, frame)?,
         What::Lod => match nodes::level(file, args.level, 1)? {
             0 => scanned(args, file, frame, (None, Some(0)), &through),
             level => skips(args, file, frame, level)?,

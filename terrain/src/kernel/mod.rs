@@ -11,6 +11,9 @@ pub mod normal;
 pub mod pyramid;
 pub mod scan;
 pub mod scatter;
+pub mod sections;
+pub mod select;
+pub mod vertex;
 pub mod weight_mip;
 pub mod weights;
 
@@ -86,6 +89,9 @@ pub const ENTRIES: &[&Entry] = &[
     &clipmap::CENTRES, &clipmap::SLOTS, &clipmap::COPY,
     &scan::TOTALS, &scan::SPREAD,
     &scatter::ACCEPT, &scatter::EMIT,
+    &sections::SCREEN, &sections::EDGES, &sections::ERROR, &sections::SURFACE,
+    &select::MARK, &select::EMIT,
+    &vertex::GRID, &vertex::TRIANGLES,
     &weight_mip::HD, &weight_mip::NORMAL,
 ];
 

@@ -7,4 +7,7 @@ pub mod atlas;
 pub mod clipmap;
 pub mod scan;
 pub mod scatter;
+pub mod sections;
+pub mod select;
+pub mod vertex;
 pub mod weight_mip;

@@ -38,12 +38,20 @@ pub(super) struct Sheet<'a> {
 }
 
 impl Sheet<'_> {
-    fn fill(&mut self, [x0, y0, x1, y1]: [i64; 4], colour: Rgb) {
+    pub(super) fn fill(&mut self, [x0, y0, x1, y1]: [i64; 4], colour: Rgb) {
         self.canvas.tint(self.x + x0, self.y + y0, self.x + x1, self.y + y1, colour, 1.0);
     }
 
-    fn outline(&mut self, [x0, y0, x1, y1]: [i64; 4], colour: Rgb, share: f64) {
+    pub(super) fn outline(&mut self, [x0, y0, x1, y1]: [i64; 4], colour: Rgb, share: f64) {
         self.canvas.outline(self.x + x0, self.y + y0, self.x + x1, self.y + y1, colour, share);
+    }
+
+    /// A disc, as far as its centre is on the map.
+    pub(super) fn disc(&mut self, x: f64, y: f64, radius: f64, colour: Rgb) {
+        let on = |v: f64, most: u32| v >= 0.0 && v <= f64::from(most);
+        if on(x, self.frame.width()) && on(y, self.frame.height()) {
+            self.canvas.disc(self.x as f64 + x, self.y as f64 + y, radius, colour);
+        }
     }
 }
 
