@@ -6,6 +6,7 @@
 
 pub mod control;
 pub mod normal;
+pub mod page;
 pub mod pyramid;
 pub mod scan;
 pub mod weight_mip;
@@ -62,7 +63,7 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// Every entry point there is. The GPU crate's tests hold them against its shaders.
-pub const ENTRIES: &[&Entry] = &[&scan::TOTALS, &scan::SPREAD, &weight_mip::HD, &weight_mip::NORMAL];
+pub const ENTRIES: &[&Entry] = &[&page::BAKE, &scan::TOTALS, &scan::SPREAD, &weight_mip::HD, &weight_mip::NORMAL];
 
 /// The buffers of one call of a twin.
 #[derive(Debug, Default)]

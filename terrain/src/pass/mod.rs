@@ -3,5 +3,6 @@
 //! Owns what stands between the product's own types and a device's words. The same code asks every device, so none can
 //! be asked another question. Never chooses a device, never computes what a kernel should.
 
+pub mod page;
 pub mod scan;
 pub mod weight_mip;
