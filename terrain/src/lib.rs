@@ -23,6 +23,7 @@ pub mod layer_images;
 pub mod layers;
 pub mod nav;
 pub mod pack;
+pub mod page;
 pub mod pass;
 pub mod runtime;
 pub mod state;

@@ -26,6 +26,7 @@ mod stdout;
 pub mod summary;
 mod unpack;
 mod verify;
+pub mod textures;
 mod world;
 
 pub use failure::Failure;

@@ -3,6 +3,7 @@
 //! Owns the comparison; the inputs of a pass stand in a file of its own: edge values, ties, random and real data, odd sizes.
 //! Equality is of words; nothing here knows a tolerance.
 
+mod page;
 mod scan;
 mod weight_mip;
 
@@ -60,8 +61,11 @@ pub struct Pass {
 }
 
 /// One entry a pass.
-pub const PASSES: &[Pass] =
-    &[Pass { name: "scan", cases: scan::cases }, Pass { name: "weight_mip", cases: weight_mip::cases }];
+pub const PASSES: &[Pass] = &[
+    Pass { name: "page", cases: page::cases },
+    Pass { name: "scan", cases: scan::cases },
+    Pass { name: "weight_mip", cases: weight_mip::cases },
+];
 
 /// Where two devices differ.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -323,7 +323,7 @@ impl Page<'_> {
         let right = iu + 1 & mask;
         let at = [rows + iu, rows + right, next + iu, next + right];
         let last = (fu * fv + 128) >> 8;
-        let weights = [256 - fu - fv + last, fu - last, fv - last, last];
+        let weights = [256 + last - fu - fv, fu - last, fv - last, last];
         let colours = &self.colours[row[row::COLOUR] as usize..][..(mask + 1) * (mask + 1)];
         let surfaces = &self.surfaces[row[row::SURFACE] as usize..][..(mask + 1) * (mask + 1)];
         let (mut light, mut height, mut even, mut odd) = ([0u32; 3], 0, 0, 0);
@@ -410,7 +410,7 @@ impl Page<'_> {
             let fade = |f: u32| (f * f * (768 - 2 * f)) >> 16;
             let (fs, ft) = (fade(s >> 12 & 255), fade(t >> 12 & 255));
             let last = (fs * ft + 128) >> 8;
-            let weights = [256 - fs - ft + last, fs - last, ft - last, last];
+            let weights = [256 + last - fs - ft, fs - last, ft - last, last];
             let mut both = 0;
             for (n, w) in (0..).zip(weights) {
                 let point = ((s >> 20) + (n & 1) & 4095) | ((t >> 20) + (n >> 1) & 4095) << 12;

@@ -39,8 +39,19 @@ pub(super) fn pieces(overlay: &Overlay, texel_m: f64, first: [i32; 2], last: [i3
         let (dx, dz) = (b[0] - a[0], b[1] - a[1]);
         let count = ((dx * dx + dz * dz).sqrt() / LONGEST).ceil().max(1.0);
         let at = |n: f64| [a[0] + dx * n / count, a[1] + dz * n / count];
-        let mut n = 0.0;
-        while n < count {
+        // Lines may lead far beyond the map: only what lies along the page is cut.
+        let (mut low, mut high) = (0.0f64, count);
+        for (start, way, i) in [(a[0], dx, 0), (a[1], dz, 1)] {
+            if way != 0.0 {
+                let reach = outer + UNITS * scale + LONGEST;
+                let ends = [UNITS * f64::from(first[i]) - reach, UNITS * (f64::from(last[i]) + 1.0) + reach]
+                    .map(|v| (v - start) / way * count);
+                low = low.max(ends[0].min(ends[1]).floor() - 1.0);
+                high = high.min(ends[0].max(ends[1]).ceil() + 1.0);
+            }
+        }
+        let mut n = low;
+        while n < high {
             let (from, to) = (at(n), at(n + 1.0));
             n += 1.0;
             if near(from, to) {
