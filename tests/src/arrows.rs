@@ -93,8 +93,19 @@ pub const MODULES: &[(&str, &[&str])] = &[
     (
         "page",
         &[
-            "coord", "height", "config", "kernel", "content", "compute", "pass", "layers", "surface",
-            "store", "image", "layer_images", "cook",
+            "coord",
+            "height",
+            "config",
+            "kernel",
+            "content",
+            "compute",
+            "pass",
+            "layers",
+            "surface",
+            "store",
+            "image",
+            "layer_images",
+            "cook",
         ],
     ),
 ];

@@ -24,9 +24,9 @@ mod replay;
 mod sidecar;
 mod stdout;
 pub mod summary;
+pub mod textures;
 mod unpack;
 mod verify;
-pub mod textures;
 mod world;
 
 pub use failure::Failure;

@@ -196,7 +196,9 @@ fn draw(args: &Args, file: &PayloadFile, frame: &Frame) -> Result<Picture, Failu
         return Err(Failure::input("--mip is for --what pages"));
     }
     if !pages && (args.page_lines || args.textures.is_some() || args.channel != pages::Channel::Lit) {
-        return Err(Failure::input("--channel, --textures and --page-lines are for --what pages and --what macro"));
+        return Err(Failure::input(
+            "--channel, --textures and --page-lines are for --what pages and --what macro",
+        ));
     }
     let plane = plane(args, file)?;
     let rows = u64::from(file.config().blocks(file.block_side())[1]);

@@ -63,7 +63,8 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// Every entry point there is. The GPU crate's tests hold them against its shaders.
-pub const ENTRIES: &[&Entry] = &[&page::BAKE, &scan::TOTALS, &scan::SPREAD, &weight_mip::HD, &weight_mip::NORMAL];
+pub const ENTRIES: &[&Entry] =
+    &[&page::BAKE, &scan::TOTALS, &scan::SPREAD, &weight_mip::HD, &weight_mip::NORMAL];
 
 /// The buffers of one call of a twin.
 #[derive(Debug, Default)]

@@ -16,6 +16,10 @@ use crate::kernel::page::NEUTRAL;
 use crate::layers::WeightChain;
 use crate::pass::page::{Baker, PageInput, Scratch, Window};
 use crate::store::{BlockError, BlockSource};
+use arrayvec::ArrayVec;
+
+/// Pages whose windows are held at once.
+const AT_ONCE: usize = 64;
 
 /// Why there are no pages.
 #[derive(Debug, thiserror::Error)]
@@ -158,8 +162,7 @@ impl<'a> Pages<'a> {
         pages: &[PagePos],
         each: &mut dyn FnMut(PagePos, &[u32]),
     ) -> Result<(), PageError> {
-        // So many at once, so that windows stay small beside what is baked of them.
-        for pages in pages.chunks(64) {
+        for pages in pages.chunks(AT_ONCE) {
             self.words.clear();
             self.ends.clear();
             for &pos in pages {
@@ -170,7 +173,7 @@ impl<'a> Pages<'a> {
                 self.ends.push([middle, self.words.len()]);
             }
             let mut start = 0;
-            let inputs: Vec<PageInput<'_>> = pages
+            let inputs: ArrayVec<PageInput<'_>, AT_ONCE> = pages
                 .iter()
                 .zip(&self.ends)
                 .map(|(&pos, &[middle, end])| {

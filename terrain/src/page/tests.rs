@@ -101,7 +101,8 @@ fn a_terrain_is_baked_at_every_mip() {
     let config = raster().config;
     let baker = Baker::new(&config, &look, &catalogue, textures, false).unwrap();
     // The west half is layer 0, the rest layer 1.
-    let texels: Vec<u8> = (0..69 * 49).flat_map(|i| if i % 69 < 34 { [0, 0, 0] } else { [1, 1, 0] }).collect();
+    let texels: Vec<u8> =
+        (0..69 * 49).flat_map(|i| if i % 69 < 34 { [0, 0, 0] } else { [1, 1, 0] }).collect();
     let weights = WeightChain::build(&CpuCompute::new(), Encoding::Hd, [69, 49], texels).unwrap();
     let mut pages = Pages::new(baker, &weights, &heights).unwrap();
     for mip in 0..pages.baker().mips() {

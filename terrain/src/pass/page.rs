@@ -116,7 +116,8 @@ impl Baker {
                 config.paint_per_cell
             ));
         }
-        let unknown = |names: &Vec<String>| names.iter().find(|n| layers.iter().all(|l| l.name != **n)).cloned();
+        let unknown =
+            |names: &Vec<String>| names.iter().find(|n| layers.iter().all(|l| l.name != **n)).cloned();
         if let Some(name) = unknown(&look.flat).or_else(|| unknown(&look.plain)) {
             return refused(format!("expected names of layers in flat and plain, found {name:?}"));
         }
@@ -128,7 +129,10 @@ impl Baker {
         let unit_m = config.spacing_m() / f64::from(8 << look.texels_log2);
         for o in &catalogue.overlays {
             if (o.width_m / 2.0 + o.fade_m) / unit_m > f64::from(1 << 28) {
-                return refused(format!("expected a narrower overlay for texels as fine as these, found {:?}", o.name));
+                return refused(format!(
+                    "expected a narrower overlay for texels as fine as these, found {:?}",
+                    o.name
+                ));
             }
         }
         let overlays = catalogue.overlays.clone();
@@ -249,7 +253,10 @@ impl Baker {
             let found = [page.weights.len(), page.samples.len()];
             if found != expected {
                 let (what, is) = (format!("{expected:?}"), format!("{found:?}"));
-                return refused(format!("{:?}: expected {what} words of weights and samples, found {is}", page.pos));
+                return refused(format!(
+                    "{:?}: expected {what} words of weights and samples, found {is}",
+                    page.pos
+                ));
             }
             if rows.0 != page.pos.mip {
                 rows = (page.pos.mip, words.len() as u32);
@@ -281,7 +288,8 @@ impl Baker {
             side: self.stored_side(),
             mip: pos.mip,
             kept: if self.is_far(pos.mip) { 2 } else { 4 },
-            flags: if near { page_flag::HEX } else { 0 } | if self.macro_colour { page_flag::MACRO } else { 0 },
+            flags: if near { page_flag::HEX } else { 0 }
+                | if self.macro_colour { page_flag::MACRO } else { 0 },
             weights_first: windows.weights.first,
             weights_size: windows.weights.size,
             weights_shift: levels(pos.mip, look.texels_log2 - paint_log2).1,
@@ -328,9 +336,7 @@ impl Baker {
         // The mip whose texels are nearest in size: within a factor of √2 either way.
         let texels = self.texel_m(mip) * f64::from(self.textures.side()) / tiling_m;
         let most = self.textures.side().ilog2();
-        let own = (0..most)
-            .find(|&k| (1u64 << k) as f64 * std::f64::consts::SQRT_2 > texels)
-            .unwrap_or(most);
+        let own = (0..most).find(|&k| (1u64 << k) as f64 * std::f64::consts::SQRT_2 > texels).unwrap_or(most);
         let slot = self.textures.slot(id, own);
         let quantum_m = self.config.quantum.metres() / 64.0;
         let whole = 4_294_967_296.0;

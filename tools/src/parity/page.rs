@@ -6,7 +6,9 @@ use highground_terrain::config::{Diagonal, TerrainConfig};
 use highground_terrain::content::{Catalogue, Layer, Overlay};
 use highground_terrain::coord::PagePos;
 use highground_terrain::height::VOID;
-use highground_terrain::kernel::page::{BAKE, PIECE_WORDS, Params, ROW_WORDS, SAMPLE_WORDS, TEXEL_WORDS, row, tables};
+use highground_terrain::kernel::page::{
+    BAKE, PIECE_WORDS, Params, ROW_WORDS, SAMPLE_WORDS, TEXEL_WORDS, row, tables,
+};
 use highground_terrain::pass::page::{Baker, Look, PageInput, Scratch, Texel, Textures, Windows};
 
 pub(super) fn cases(seed: u64) -> Vec<Case> {
@@ -19,7 +21,9 @@ pub(super) fn cases(seed: u64) -> Vec<Case> {
         }));
     }
     for mip in 0..5 {
-        cases.push(Case::new(format!("all pages of mip {mip}"), move |compute| world_pages(compute, seed, mip)));
+        cases.push(Case::new(format!("all pages of mip {mip}"), move |compute| {
+            world_pages(compute, seed, mip)
+        }));
     }
     cases
 }
@@ -72,7 +76,11 @@ impl World {
         let tall = [1 << 10, 1 << 24][below(&mut random, 2) as usize];
         let lean = [20, 256][below(&mut random, 2) as usize];
         for _ in 0..p.samples_size[0] * p.samples_size[1] {
-            let q = if below(&mut random, 20) == 0 { VOID } else { below(&mut random, 2 * tall) as i32 - tall as i32 };
+            let q = if below(&mut random, 20) == 0 {
+                VOID
+            } else {
+                below(&mut random, 2 * tall) as i32 - tall as i32
+            };
             let code = |random: &mut Random| 128 - lean / 2 + below(random, lean);
             world.inputs.extend([q as u32, code(&mut random) | code(&mut random) << 8, random.next() as u32]);
         }
@@ -155,7 +163,12 @@ fn contents(windows: &Windows, random: &mut Random) -> (Vec<u32>, Vec<u32>) {
 fn world_pages(compute: &dyn Compute, seed: u64, mip: u32) -> Result<Vec<u32>, ComputeError> {
     let config = TerrainConfig { diagonal: Diagonal::Checkerboard, ..TerrainConfig::new([70, 58], 512) };
     let layers = ["grass", "rock", "sand", "snow"].map(Layer::named).to_vec();
-    let road = Overlay { name: "road".into(), points: vec![[5.0, 9.0], [120.0, 80.0]], layer: 2, ..Overlay::default() };
+    let road = Overlay {
+        name: "road".into(),
+        points: vec![[5.0, 9.0], [120.0, 80.0]],
+        layer: 2,
+        ..Overlay::default()
+    };
     let catalogue = Catalogue { layers, overlays: vec![road], ..Catalogue::default() };
     let texel = |id: u32| {
         move |mip: u32, x: u32, y: u32| {

@@ -82,8 +82,9 @@ pub(super) fn picture(
     let made = textures::of_catalogue(&file.info().catalogue, args.textures.as_deref())?;
     let mut catalogue = file.info().catalogue.clone();
     catalogue.layers.clone_from(&made.layers);
-    let baker = Baker::new(file.config(), &look, &catalogue, pack(&made.arrays).map_err(Failure::input)?, false)
-        .map_err(Failure::input)?;
+    let baker =
+        Baker::new(file.config(), &look, &catalogue, pack(&made.arrays).map_err(Failure::input)?, false)
+            .map_err(Failure::input)?;
     let weights = world::weight_chain(file, &args.file, &*compute)?;
     let heights = Heights::read(file, HEIGHT_BYTES).map_err(Failure::input)?;
     let mut pages = Pages::new(baker, &weights, &heights).map_err(Failure::input)?;

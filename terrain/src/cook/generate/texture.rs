@@ -144,7 +144,9 @@ impl Texture {
     pub fn images(&self, side: u32) -> Result<TextureImages, String> {
         self.check()?;
         if !side.is_power_of_two() || side > MAX_SIDE {
-            return Err(format!("textures are made of a power of two up to {MAX_SIDE} texels a side, found {side}"));
+            return Err(format!(
+                "textures are made of a power of two up to {MAX_SIDE} texels a side, found {side}"
+            ));
         }
         let height = sum(&self.height, self.seed, side);
         let tone = sum(&self.tone, self.seed ^ 0x5851_F42D_4C95_7F2D, side);
@@ -164,10 +166,14 @@ impl Texture {
             let around = [(reach, 0), (n - reach, 0), (0, reach), (0, n - reach)].map(|(a, b)| at(a, b));
             let deep = (around.iter().sum::<f64>() / 4.0 - h).max(0.0);
             let (low, top) = self.roughness;
-            orm.extend([1.0 - self.occlusion * (2.0 * deep).min(1.0), low + (top - low) * h, self.metallic].map(byte));
+            orm.extend(
+                [1.0 - self.occlusion * (2.0 * deep).min(1.0), low + (top - low) * h, self.metallic]
+                    .map(byte),
+            );
             high.push(byte(h));
         }
-        let image = |channels, bytes| Image::new([side; 2], channels, 8, bytes).ok_or("a byte a channel".to_owned());
+        let image =
+            |channels, bytes| Image::new([side; 2], channels, 8, bytes).ok_or("a byte a channel".to_owned());
         Ok(TextureImages {
             albedo: image(3, albedo)?,
             normal: image(3, normal)?,
@@ -278,7 +284,9 @@ mod tests {
         let heights = images.height.bytes();
         assert_eq!((heights.iter().min(), heights.iter().max()), (Some(&0), Some(&255)));
         // Colours lie between the first and the last, roughness between low and high.
-        assert!(images.albedo.bytes().chunks(3).all(|c| (10..=200).contains(&c[0]) && (30..=50).contains(&c[2])));
+        assert!(
+            images.albedo.bytes().chunks(3).all(|c| (10..=200).contains(&c[0]) && (30..=50).contains(&c[2]))
+        );
         assert!(images.orm.bytes().chunks(3).all(|c| (51..=204).contains(&c[1]) && c[0] >= 127 && c[2] == 0));
         assert!(texture().images(48).is_err() && texture().images(2048).is_err());
     }
@@ -292,7 +300,9 @@ mod tests {
         let inner = (0..63).map(step).max().unwrap();
         assert!(step(63) <= inner, "{} {inner}", step(63));
         // Means of normals over a closed texture are straight up.
-        let mean = |c: usize| images.normal.bytes().iter().skip(c).step_by(3).map(|&b| f64::from(b)).sum::<f64>() / 4096.0;
+        let mean = |c: usize| {
+            images.normal.bytes().iter().skip(c).step_by(3).map(|&b| f64::from(b)).sum::<f64>() / 4096.0
+        };
         assert!((mean(0) - 127.5).abs() < 3.0 && (mean(1) - 127.5).abs() < 3.0, "{} {}", mean(0), mean(1));
     }
 
@@ -301,7 +311,9 @@ mod tests {
         let images = texture().images(64).unwrap();
         for y in 0..64usize {
             for x in 0..64usize {
-                let h = |dx: usize, dy: usize| i32::from(images.height.bytes()[(y + dy) % 64 * 64 + (x + dx) % 64]);
+                let h = |dx: usize, dy: usize| {
+                    i32::from(images.height.bytes()[(y + dy) % 64 * 64 + (x + dx) % 64])
+                };
                 let n = &images.normal.bytes()[(y * 64 + x) * 3..][..3];
                 // X against a rise to the right; Y up the image, with a rise downwards.
                 let (du, dv) = (h(1, 0) - h(63, 0), h(0, 1) - h(0, 63));

@@ -200,7 +200,8 @@ fn no_more_than_four_layers_show_and_two_far_away() {
         // With contrast 1 and no height a blend is w − top + 1.
         let sum: f64 = ids.iter().map(|&i| masses[i]).sum();
         let top = masses[0] / sum;
-        let blends: Vec<f64> = ids.iter().map(|&i| (masses[i] / sum - top + 1.0).min(8.0 * masses[i] / sum)).collect();
+        let blends: Vec<f64> =
+            ids.iter().map(|&i| (masses[i] / sum - top + 1.0).min(8.0 * masses[i] / sum)).collect();
         let values = [40.0, 80.0, 120.0, 200.0];
         ids.iter().zip(&blends).map(|(&i, b)| values[i] * b).sum::<f64>() / blends.iter().sum::<f64>()
     };
@@ -295,9 +296,8 @@ fn random_world(seed: u64) -> World {
         let bits = random.below(5);
         let n = 1usize << (2 * bits);
         let byte = |random: &mut Random, from: u32| from + random.below(256 - from);
-        let colours: Vec<u32> = (0..n)
-            .map(|_| u32::from_le_bytes([0; 4].map(|_: u8| byte(&mut random, 90) as u8)))
-            .collect();
+        let colours: Vec<u32> =
+            (0..n).map(|_| u32::from_le_bytes([0; 4].map(|_: u8| byte(&mut random, 90) as u8))).collect();
         let surfaces: Vec<u32> = (0..n)
             .map(|_| {
                 let slope = |random: &mut Random| (128 - 30 + random.below(61)) as u8;
@@ -399,13 +399,15 @@ fn the_twin_is_within_a_few_steps_of_the_rule_in_plain_numbers() {
     let means = sums.map(|s| s / (count - left_out));
     assert!(left_out < 0.08 * count, "{left_out} of {count}");
     println!("off by {means:.2?} on average, {most:.1?} at most");
-    // Rounding to whole codes alone is ¼ on average.
-    assert!(means.iter().all(|&m| m < 0.8), "{means:?}");
+    // Rounding to whole codes alone is ¼ on average. Textures are white noise, so that eight bits of fraction show most.
+    assert!(means.iter().all(|&m| m < 0.4), "{means:?}");
+    let colour_and_normal = [0, 1, 2, 4, 5].map(|i| most[i]);
+    assert!(colour_and_normal.iter().all(|&m| m < 6.0), "{most:?}");
     assert!(most.iter().all(|&m| m < MOST_OFF), "{most:?}");
 }
 
 /// How far any 8-bit value may be off the rule in plain numbers.
-const MOST_OFF: f64 = 8.0;
+const MOST_OFF: f64 = 10.0;
 
 #[test]
 fn a_texel_depends_on_its_place_and_not_on_its_page() {

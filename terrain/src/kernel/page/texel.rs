@@ -159,11 +159,8 @@ impl Page<'_> {
         let part = |byte| ((mix(1, byte) as i32 - 32_768) * 129 + 128) >> 8;
         let (nx, nz) = (part(0), part(1));
         let up = root(((1 << 28) - nx * nx - nz * nz).max(0) as u32) as i32;
-        let tint = if p.flags & page_flag::MACRO == 0 {
-            [128 << 8; 3]
-        } else {
-            [mix(2, 0), mix(2, 1), mix(2, 2)]
-        };
+        let tint =
+            if p.flags & page_flag::MACRO == 0 { [128 << 8; 3] } else { [mix(2, 0), mix(2, 1), mix(2, 2)] };
         Ground { height, normal: [nx, up, nz], tint }
     }
 

@@ -55,7 +55,9 @@ impl Look {
     /// # Errors
     /// What was expected and found.
     pub fn check(&self) -> Result<(), String> {
-        let wrong = |what: &str, expected: &str, found: String| Err(format!("{what}: expected {expected}, found {found}"));
+        let wrong = |what: &str, expected: &str, found: String| {
+            Err(format!("{what}: expected {expected}, found {found}"))
+        };
         if self.texels_log2 > MAX_TEXELS_LOG2 {
             return wrong("texels_log2", "0 to 5", self.texels_log2.to_string());
         }
@@ -71,7 +73,11 @@ impl Look {
         }
         let [start, end] = self.steep_deg;
         if !(start >= 0.0 && start <= end && end <= 90.0) {
-            return wrong("steep_deg", "two angles from 0 to 90, the smaller first", format!("{start} and {end}"));
+            return wrong(
+                "steep_deg",
+                "two angles from 0 to 90, the smaller first",
+                format!("{start} and {end}"),
+            );
         }
         if !(0.0..=0.5).contains(&self.variation) {
             return wrong("variation", "0 to 0.5", self.variation.to_string());

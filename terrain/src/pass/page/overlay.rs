@@ -27,7 +27,8 @@ pub(super) fn pieces(overlay: &Overlay, texel_m: f64, first: [i32; 2], last: [i3
     let [outer_4, fade_4] = [outer, fade].map(|v| (v / scale * 4.0 + 0.5).floor() as u32);
     let near = |a: [f64; 2], b: [f64; 2]| {
         [0, 1].into_iter().all(|i| {
-            let (low, high) = (a[i].min(b[i]) - outer - UNITS * scale, a[i].max(b[i]) + outer + UNITS * scale);
+            let (low, high) =
+                (a[i].min(b[i]) - outer - UNITS * scale, a[i].max(b[i]) + outer + UNITS * scale);
             high >= UNITS * f64::from(first[i]) && low <= UNITS * (f64::from(last[i]) + 1.0)
         })
     };

@@ -21,7 +21,13 @@ fn catalogue() -> Catalogue {
         layer: 2,
         ..Overlay::default()
     };
-    let wide = Overlay { points: vec![[100.0, -1e6], [100.0, 1e6]], width_m: 900.0, fade_m: 300.0, layer: 3, ..road.clone() };
+    let wide = Overlay {
+        points: vec![[100.0, -1e6], [100.0, 1e6]],
+        width_m: 900.0,
+        fade_m: 300.0,
+        layer: 3,
+        ..road.clone()
+    };
     Catalogue { layers, overlays: vec![wide, road], ..Catalogue::default() }
 }
 
@@ -57,10 +63,13 @@ fn contents(w: &Windows) -> (Vec<u32>, Vec<u32>) {
     let cells = |w: &Window| {
         let (first, [width, height]) = (w.first, w.size.map(|n| n as i32));
         let level = w.level;
-        (0..width * height).map(move |i| pcg(level | ((first[0] + i % width) as u32) << 5 | ((first[1] + i / width) as u32) << 18))
+        (0..width * height).map(move |i| {
+            pcg(level | ((first[0] + i % width) as u32) << 5 | ((first[1] + i / width) as u32) << 18)
+        })
     };
     let weights = cells(&w.weights).map(|h| h & 3 | (h >> 8 & 3) << 8 | (h >> 24) << 16).collect();
-    let samples = cells(&w.samples).flat_map(|h| [h % 3000, h >> 8 & 0x3F3F | 0x6060, NEUTRAL ^ (h & 0x0F0F)]);
+    let samples =
+        cells(&w.samples).flat_map(|h| [h % 3000, h >> 8 & 0x3F3F | 0x6060, NEUTRAL ^ (h & 0x0F0F)]);
     (weights, samples.collect())
 }
 
@@ -173,7 +182,8 @@ fn what_does_not_fit_is_refused() {
     refuse(with(Look { flat: vec!["gras".into()], ..Look::default() }, catalogue()), "\"gras\"");
     refuse(with(Look::default(), Catalogue::default()), "0 layers and 4 textures");
     let baker = baker(&Look::default());
-    for pos in [PagePos::new(0, -1, 0), PagePos::new(0, 4, 0), PagePos::new(2, 1, 0), PagePos::new(25, 0, 0)] {
+    for pos in [PagePos::new(0, -1, 0), PagePos::new(0, 4, 0), PagePos::new(2, 1, 0), PagePos::new(25, 0, 0)]
+    {
         assert!(baker.windows(pos).is_err(), "{pos:?}");
     }
     let page = PageInput { pos: PagePos::new(0, 0, 0), weights: &[0; 5], samples: &[] };

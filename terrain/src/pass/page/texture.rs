@@ -53,7 +53,9 @@ impl Textures {
     /// Another size, no or too many layers, or more texels than a device's buffer holds.
     pub fn new(side: u32, layers: &[Texels<'_>]) -> Result<Self, ComputeError> {
         if !side.is_power_of_two() || side > MAX_SIDE {
-            return refused(format!("expected textures of a power of two up to {MAX_SIDE} texels a side, found {side}"));
+            return refused(format!(
+                "expected textures of a power of two up to {MAX_SIDE} texels a side, found {side}"
+            ));
         }
         if layers.is_empty() || layers.len() > 32 {
             return refused(format!("expected 1 to 32 layers, found {}", layers.len()));
@@ -64,7 +66,9 @@ impl Textures {
         let most = colours.len().max(layers.len() * each / 4) + layers.len() * each;
         if most > MOST_WORDS {
             let found = format!("{} of {side} x {side}", layers.len());
-            return refused(format!("expected textures of at most {MOST_WORDS} words, found {found}: take a smaller size"));
+            return refused(format!(
+                "expected textures of at most {MOST_WORDS} words, found {found}: take a smaller size"
+            ));
         }
         let mut surfaces = Vec::new();
         let slots = layers.iter().map(|texels| pack(side, *texels, &mut colours, &mut surfaces)).collect();
@@ -104,7 +108,11 @@ fn pack(side: u32, texels: Texels<'_>, colours: &mut Vec<u32>, surfaces: &mut Ve
     let (mut slots, mut metals, mut varies) = (Vec::new(), Vec::new(), false);
     for mip in 0..=side.ilog2() {
         let own = side >> mip;
-        slots.push(Slot { colour: colours.len() as u32, surface: surfaces.len() as u32, metal: metals.len() as u32 });
+        slots.push(Slot {
+            colour: colours.len() as u32,
+            surface: surfaces.len() as u32,
+            metal: metals.len() as u32,
+        });
         for i in 0..own * own {
             let t = texels(mip, i % own, i / own);
             colours.push(u32::from_le_bytes([t.albedo[0], t.albedo[1], t.albedo[2], t.height]));

@@ -128,7 +128,8 @@ impl World {
             let corner = [v[0].floor() + dx, v[1].floor() + dz];
             let near = (1.0 - (v[0] - corner[0]).abs()) * (1.0 - (v[1] - corner[1]).abs());
             let [x, z] = [0, 1].map(|i| {
-                (corner[i] - f64::from(p.weights_first[i])).clamp(0.0, f64::from(p.weights_size[i] - 1)) as usize
+                (corner[i] - f64::from(p.weights_first[i])).clamp(0.0, f64::from(p.weights_size[i] - 1))
+                    as usize
             });
             let word = self.inputs[p.weights_at as usize + z * p.weights_size[0] as usize + x];
             for (n, share) in [(0, 255.0 - Self::byte(word, 2)), (1, Self::byte(word, 2))] {
