@@ -27,7 +27,7 @@ fn terrain(folder: &Path) -> PathBuf {
 }
 
 /// The picture's pixels by column and row of the map, and what `--json` says.
-fn render(path: &Path, args: &[&str]) -> (Value, impl Fn(usize, usize) -> [u8; 3]) {
+fn render(path: &Path, args: &[&str]) -> (Value, impl Fn(usize, usize) -> [u8; 3] + use<>) {
     let out = path.with_extension("png");
     let mut command = highground();
     command.arg("render").arg(path).args(args).args(["--json", "--out"]).arg(&out);

@@ -89,7 +89,9 @@ impl Page<'_> {
         let (layers, count) = self.layers([x, z], half);
         let layers = &layers[..count];
         let place = half.map(|h| (h << self.params.mip) as u32);
-        let steep = self.steep(ground.normal);
+        let triplanar =
+            |&(id, _): &(u32, u32)| self.rows[id as usize][row::FLAGS] & layer_flag::TRIPLANAR != 0;
+        let steep = if layers.iter().any(triplanar) { self.steep(ground.normal) } else { [0; 3] };
         let mut looks = [Look::default(); MOST];
         for (look, &(id, _)) in looks.iter_mut().zip(layers) {
             *look = self.look(id, place, &ground, steep);
@@ -243,8 +245,13 @@ impl Page<'_> {
         let [east, above, south] = if flags & layer_flag::TRIPLANAR == 0 { [0; 3] } else { steep };
         let planar = 256 - east - above - south;
         let [u, v] = place.map(|p| p.wrapping_mul(row[row::STEP]));
-        let mut look = Look::default();
         let hexed = flags & layer_flag::HEX != 0 && self.params.flags & page_flag::HEX != 0;
+        if !hexed && planar + above == 256 {
+            // The usual one: a weight of 256 and its rounding leave everything as it is.
+            let look = self.lookup(row, [u, v]);
+            return Look { slope: [look.slope[0], 0, look.slope[1]], ..look };
+        }
+        let mut look = Look::default();
         if hexed && planar > 0 {
             self.hex(row, id, place, [u, v], planar, &mut look);
         }
@@ -292,7 +299,7 @@ impl Page<'_> {
         let mut weights = seventh.map(|w| w * weight / sum);
         weights[0] = weight - weights[1] - weights[2];
         for (w, [ds, dt]) in weights.into_iter().zip(points) {
-            let point = ((s >> 20) + ds & 4095) | ((t >> 20) + dt & 4095) << 12;
+            let point = (((s >> 20) + ds) & 4095) | (((t >> 20) + dt) & 4095) << 12;
             let (a, b) = (pcg(point | id << 24), pcg(pcg(point | id << 24)));
             let turn = (a ^ b) >> 30;
             let [tu, tv] = match turn {
@@ -305,44 +312,56 @@ impl Page<'_> {
         }
     }
 
-    /// Adds one bilinear lookup.
-    #[inline]
+    /// One bilinear lookup; its slopes are along u and v.
+    #[inline(always)]
+    fn lookup(&self, row: &[u32; ROW_WORDS], phase: [u32; 2]) -> Look {
+        let bits = row[row::SIDE_LOG2] & 15;
+        let mask = (1usize << bits) - 1;
+        let [cu, cv] = phase.map(|p| p.wrapping_sub(1 << (31 - bits)) >> (24 - bits));
+        let (fu, fv) = (cu & 255, cv & 255);
+        let [iu, iv] = [cu, cv].map(|c| (c >> 8) as usize & mask);
+        let [rows, next] = [iv << bits, ((iv + 1) & mask) << bits];
+        let right = (iu + 1) & mask;
+        let at = [rows + iu, rows + right, next + iu, next + right];
+        let last = (fu * fv + 128) >> 8;
+        let weights = [256 + last - fu - fv, fu - last, fv - last, last];
+        let colours = &self.colours[row[row::COLOUR] as usize..][..(mask + 1) << bits];
+        let surfaces = &self.surfaces[row[row::SURFACE] as usize..][..(mask + 1) << bits];
+        let (mut red_green, mut blue_height, mut even, mut odd) = (0u64, 0u64, 0u32, 0u32);
+        for (at, w) in at.into_iter().zip(weights) {
+            let (colour, surface) = (colours[at], surfaces[at]);
+            let light = |c: u32| u64::from(self.light[(colour >> (8 * c) & 255) as usize]);
+            // Two channels at a time: no sum goes over its half.
+            red_green += (light(0) | light(1) << 32) * u64::from(w);
+            blue_height += (light(2) | u64::from(colour >> 24) << 32) * u64::from(w);
+            even += (surface & 0x00FF_00FF) * w;
+            odd += (surface >> 8 & 0x00FF_00FF) * w;
+        }
+        let light = [red_green as u32, (red_green >> 32) as u32, blue_height as u32];
+        Look {
+            light: light.map(|v| (v + 128) >> 8),
+            height: (blue_height >> 32) as u32,
+            roughness: even >> 16,
+            occlusion: odd >> 16,
+            metal: self.metal(row, at, weights),
+            slope: [(even & 0xFFFF) as i32 - 32_768, (odd & 0xFFFF) as i32 - 32_768, 0],
+        }
+    }
+
+    /// Adds one lookup.
     fn sample(&self, row: &[u32; ROW_WORDS], phase: [u32; 2], weight: u32, plane: Plane, look: &mut Look) {
         if weight == 0 {
             return;
         }
-        let bits = row[row::SIDE_LOG2];
-        let mask = (1usize << bits) - 1;
-        let [cu, cv] = phase.map(|p| p.wrapping_sub(1 << (31 - bits)) >> (24 - bits));
-        let (fu, fv) = (cu & 255, cv & 255);
-        let [iu, iv] = [cu, cv].map(|c| (c >> 8) as usize);
-        let [rows, next] = [iv << bits, (iv + 1 & mask) << bits];
-        let right = iu + 1 & mask;
-        let at = [rows + iu, rows + right, next + iu, next + right];
-        let last = (fu * fv + 128) >> 8;
-        let weights = [256 + last - fu - fv, fu - last, fv - last, last];
-        let colours = &self.colours[row[row::COLOUR] as usize..][..(mask + 1) * (mask + 1)];
-        let surfaces = &self.surfaces[row[row::SURFACE] as usize..][..(mask + 1) * (mask + 1)];
-        let (mut light, mut height, mut even, mut odd) = ([0u32; 3], 0, 0, 0);
-        for (at, w) in at.into_iter().zip(weights) {
-            let (colour, surface) = (colours[at], surfaces[at]);
-            for (c, sum) in light.iter_mut().enumerate() {
-                *sum += self.light[(colour >> (8 * c) & 255) as usize] * w;
-            }
-            height += (colour >> 24) * w;
-            // Two bytes at a time: neither sum goes over 16 bits.
-            even += (surface & 0x00FF_00FF) * w;
-            odd += (surface >> 8 & 0x00FF_00FF) * w;
+        let own = self.lookup(row, phase);
+        for (sum, light) in look.light.iter_mut().zip(own.light) {
+            *sum += light * weight;
         }
-        for (sum, light) in look.light.iter_mut().zip(light) {
-            *sum += ((light + 128) >> 8) * weight;
-        }
-        look.height += height * weight;
-        look.roughness += (even >> 16) * weight;
-        look.occlusion += (odd >> 16) * weight;
-        look.metal += weight * self.metal(row, at, weights);
-        let w = weight as i32;
-        let [su, sv] = [even, odd].map(|v| ((v & 0xFFFF) as i32 - 32_768) * w);
+        look.height += own.height * weight;
+        look.roughness += own.roughness * weight;
+        look.occlusion += own.occlusion * weight;
+        look.metal += own.metal * weight;
+        let [su, sv, _] = own.slope.map(|s| s * weight as i32);
         let slope = match plane {
             Plane::Above(0) => [su, 0, sv],
             Plane::Above(1) => [sv, 0, -su],
@@ -410,7 +429,7 @@ impl Page<'_> {
             let weights = [256 + last - fs - ft, fs - last, ft - last, last];
             let mut both = 0;
             for (n, w) in (0..).zip(weights) {
-                let point = ((s >> 20) + (n & 1) & 4095) | ((t >> 20) + (n >> 1) & 4095) << 12;
+                let point = (((s >> 20) + (n & 1)) & 4095) | (((t >> 20) + (n >> 1)) & 4095) << 12;
                 let hash = pcg(point | 255 << 24);
                 both += (hash & 0x00FF_00FF) * w;
             }
