@@ -152,17 +152,26 @@ impl Page<'_> {
         let quanta = [upper[0], upper[SAMPLE_WORDS], lower[0], lower[SAMPLE_WORDS]].map(|w| w as i32);
         let height = height(quanta, [fx, fz].map(|f| f as i32), p.samples_shift, anti);
         let [fx, fz] = [fx, fz].map(|f| f << (7 - p.samples_shift));
+        // Two bytes at a time, the first in the lower half.
+        let [east, south] = [fx, fz].map(u64::from);
         let mix = |word: usize, byte: usize| {
-            let of = |words: &[u32], n: usize| words[n * SAMPLE_WORDS + word] >> (8 * byte) & 255;
-            let upper = of(upper, 0) * (256 - fx) + of(upper, 1) * fx;
-            let lower = of(lower, 0) * (256 - fx) + of(lower, 1) * fx;
-            (upper * (256 - fz) + lower * fz) >> 8
+            let of = |words: &[u32], n: usize| {
+                let bytes = words[n * SAMPLE_WORDS + word] >> (8 * byte);
+                u64::from(bytes & 255) | u64::from(bytes >> 8 & 255) << 32
+            };
+            let upper = of(upper, 0) * (256 - east) + of(upper, 1) * east;
+            let lower = of(lower, 0) * (256 - east) + of(lower, 1) * east;
+            let both = upper * (256 - south) + lower * south;
+            [both as u32 >> 8, (both >> 40) as u32]
         };
-        let part = |byte| ((mix(1, byte) as i32 - 32_768) * 129 + 128) >> 8;
-        let (nx, nz) = (part(0), part(1));
+        let [nx, nz] = mix(1, 0).map(|code| ((code as i32 - 32_768) * 129 + 128) >> 8);
         let up = root(((1 << 28) - nx * nx - nz * nz).max(0) as u32) as i32;
-        let tint =
-            if p.flags & page_flag::MACRO == 0 { [128 << 8; 3] } else { [mix(2, 0), mix(2, 1), mix(2, 2)] };
+        let tint = if p.flags & page_flag::MACRO == 0 {
+            [128 << 8; 3]
+        } else {
+            let [red, green] = mix(2, 0);
+            [red, green, mix(2, 2)[0]]
+        };
         Ground { height, normal: [nx, up, nz], tint }
     }
 
@@ -327,16 +336,17 @@ impl Page<'_> {
         let weights = [256 + last - fu - fv, fu - last, fv - last, last];
         let colours = &self.colours[row[row::COLOUR] as usize..][..(mask + 1) << bits];
         let surfaces = &self.surfaces[row[row::SURFACE] as usize..][..(mask + 1) << bits];
-        let (mut red_green, mut blue_height, mut even, mut odd) = (0u64, 0u64, 0u32, 0u32);
+        let (mut red_green, mut blue_height, mut four) = (0u64, 0u64, 0u64);
         for (at, w) in at.into_iter().zip(weights) {
             let (colour, surface) = (colours[at], surfaces[at]);
             let light = |c: u32| u64::from(self.light[(colour >> (8 * c) & 255) as usize]);
             // Two channels at a time: no sum goes over its half.
             red_green += (light(0) | light(1) << 32) * u64::from(w);
             blue_height += (light(2) | u64::from(colour >> 24) << 32) * u64::from(w);
-            even += (surface & 0x00FF_00FF) * w;
-            odd += (surface >> 8 & 0x00FF_00FF) * w;
+            let odd = u64::from(surface >> 8 & 0x00FF_00FF) << 32;
+            four += (u64::from(surface & 0x00FF_00FF) | odd) * u64::from(w);
         }
+        let (even, odd) = (four as u32, (four >> 32) as u32);
         let light = [red_green as u32, (red_green >> 32) as u32, blue_height as u32];
         Look {
             light: light.map(|v| (v + 128) >> 8),
