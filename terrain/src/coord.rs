@@ -49,6 +49,29 @@ impl PartialOrd for BlockPos {
     }
 }
 
+/// A page of the world's surface: a square of texels of one mip. Ordered by mip, z, then x.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PagePos {
+    /// Texels are 2^mip of the finest ones a side.
+    pub mip: u32,
+    /// East, in pages of this mip.
+    pub x: i32,
+    /// South, in pages of this mip.
+    pub z: i32,
+}
+
+impl Ord for PagePos {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.mip, self.z, self.x).cmp(&(other.mip, other.z, other.x))
+    }
+}
+
+impl PartialOrd for PagePos {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// A point on the fine query lattice, in units of 2⁻¹⁶ m.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LatticePos {
@@ -116,6 +139,18 @@ impl CellPos {
     /// The cell's corner sample: `dx`, `dz` are 0 or 1.
     pub const fn corner(self, dx: i32, dz: i32) -> SamplePos {
         SamplePos { x: self.x + dx, z: self.z + dz }
+    }
+}
+
+impl PagePos {
+    /// A page position.
+    pub const fn new(mip: u32, x: i32, z: i32) -> Self {
+        Self { mip, x, z }
+    }
+
+    /// The page of the next mip that covers it.
+    pub const fn parent(self) -> PagePos {
+        PagePos { mip: self.mip + 1, x: self.x >> 1, z: self.z >> 1 }
     }
 }
 
@@ -261,6 +296,13 @@ mod tests {
         let s = BlockSide::S32;
         assert_eq!(s.block_of_sample(SamplePos::new(-1, -33)), BlockPos::new(-1, -2));
         assert_eq!(s.first_sample(BlockPos::new(-1, 2)), SamplePos::new(-32, 64));
+    }
+
+    #[test]
+    fn pages_order_by_mip_and_row_and_parents_round_down() {
+        assert!(PagePos::new(0, 9, 9) < PagePos::new(1, 0, 0));
+        assert!(PagePos::new(2, 9, 0) < PagePos::new(2, 0, 1));
+        assert_eq!(PagePos::new(3, -1, 5).parent(), PagePos::new(4, -1, 2));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub mod layers;
 pub mod lod;
 pub mod nav;
 pub mod pack;
+pub mod page;
 pub mod pass;
 pub mod runtime;
 pub mod state;

@@ -101,6 +101,24 @@ pub const MODULES: &[(&str, &[&str])] = &[
             "surface", "store", "import", "image",
         ],
     ),
+    (
+        "page",
+        &[
+            "coord",
+            "height",
+            "config",
+            "kernel",
+            "content",
+            "compute",
+            "pass",
+            "layers",
+            "surface",
+            "store",
+            "image",
+            "layer_images",
+            "cook",
+        ],
+    ),
 ];
 
 /// The terrain modules that may open files.

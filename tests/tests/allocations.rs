@@ -18,7 +18,6 @@ use highground_terrain::collide::{
 };
 use highground_terrain::compute::CpuCompute;
 use highground_terrain::config::Diagonal;
-use highground_terrain::coord::BlockSide;
 use highground_terrain::kernel::select::ranges::{RangeRule, Ranges};
 use highground_terrain::kernel::weight_mip::Encoding;
 use highground_terrain::layers::WeightChain;
@@ -26,6 +25,10 @@ use highground_terrain::lod::{Drawable, DrawnAnswer, Question, Receipt};
 use highground_terrain::parry::math::Pose;
 use highground_terrain::pass::select::{Selected, Selector, View};
 use highground_terrain::pass::vertex::{Drawn, Scratch, Topology, evaluate};
+use highground_terrain::content::{Catalogue, Layer};
+use highground_terrain::coord::{BlockSide, PagePos};
+use highground_terrain::page::{Heights, Pages};
+use highground_terrain::pass::page::{Baker, Look, Texel, Textures};
 use highground_terrain::store::{BlockSource, MemoryTerrain};
 use highground_terrain::surface::{Answer, Coverage, Ground};
 use highground_tests::counting_allocator::{CountingAllocator, counted, in_process};
@@ -477,4 +480,39 @@ fn contacts_allocate_nothing_but_the_engine_s_points() {
         }
     }
     assert!(touching > 700, "{touching}");
+}
+
+#[test]
+fn baking_pages_allocates_nothing_once_it_is_warm() {
+    let _alone = alone();
+    let terrain = hills();
+    let heights = Heights::read(&terrain, 1 << 20).unwrap();
+    let texels: Vec<u8> = (0..199 * 199).flat_map(|i: u32| [0, 1, (i % 251) as u8]).collect();
+    let weights = WeightChain::build(&CpuCompute::new(), Encoding::Hd, [199, 199], texels).unwrap();
+    let texel = |_: u32, x: u32, y: u32| Texel {
+        albedo: [x as u8, y as u8, 90],
+        height: (x * y) as u8,
+        normal: [128, 120, 250],
+        roughness: 200,
+        occlusion: 250,
+        metallic: 0,
+    };
+    let textures = Textures::new(64, &[&texel, &texel]).unwrap();
+    let catalogue =
+        Catalogue { layers: ["grass", "rock"].map(Layer::named).to_vec(), ..Catalogue::default() };
+    let look = Look { side: 32, ..Look::default() };
+    let baker = Baker::new(terrain.config(), &look, &catalogue, textures, false).unwrap();
+    let mut pages = Pages::new(baker, &weights, &heights).unwrap();
+    let wanted: Vec<PagePos> =
+        (0..6).flat_map(|mip| (0..2).map(move |x| PagePos::new(mip, x, 0))).take(11).collect();
+    let compute = CpuCompute::new();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    // On the pool's one thread, so that all of it is counted.
+    let ((), count) = pool.install(|| {
+        let mut bake = || pages.bake(&compute, &wanted, &mut |_, words| assert!(!words.is_empty())).unwrap();
+        bake();
+        bake();
+        counted(bake)
+    });
+    assert_eq!(count, 0);
 }

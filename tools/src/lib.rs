@@ -25,6 +25,7 @@ mod select;
 mod sidecar;
 mod stdout;
 pub mod summary;
+pub mod textures;
 mod unpack;
 mod verify;
 mod world;

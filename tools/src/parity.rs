@@ -5,6 +5,7 @@
 
 mod atlas;
 mod clipmap;
+mod page;
 mod scan;
 mod scatter;
 mod sections;
@@ -70,6 +71,7 @@ pub struct Pass {
 pub const PASSES: &[Pass] = &[
     Pass { name: "atlas", cases: atlas::cases },
     Pass { name: "clipmap", cases: clipmap::cases },
+    Pass { name: "page", cases: page::cases },
     Pass { name: "scan", cases: scan::cases },
     Pass { name: "scatter", cases: scatter::cases },
     Pass { name: "sections", cases: sections::cases },

@@ -9,10 +9,12 @@ mod frame;
 mod lod;
 mod nodes;
 mod page;
+mod pages;
 mod paint;
 mod scan;
 
 use crate::select::Views;
+use crate::args::DeviceArg;
 use crate::{Failure, files, progress, stdout, summary};
 use clap::ValueEnum;
 use frame::Frame;
@@ -32,7 +34,8 @@ collision are never lost that way: a pixel shows a hole when any of its cells ha
 Examples:
   highground render jacksboro.terrain --what hillshade --out jacksboro.png
   highground render jacksboro.terrain --what min-max --level 2 --out ranges.png
-  highground render jacksboro.terrain --what lod --view 500,500 --view 4000,800 --out selected.png";
+  highground render jacksboro.terrain --what lod --view 500,500 --view 4000,800 --out selected.png
+  highground render jacksboro.terrain --what pages --mip 2 --page-lines --out pages.png";
 
 /// Arguments of `highground render`.
 #[derive(clap::Args)]
@@ -57,6 +60,21 @@ pub(crate) struct Args {
     /// The most pixels a side of the map; title and legend come on top
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(16..=4096))]
     max_side: u32,
+    /// The mip of baked pages; the finest that fits unless given
+    #[arg(long, value_name = "M")]
+    mip: Option<u32>,
+    /// What of baked pages is shown
+    #[arg(long, value_enum, default_value = "lit")]
+    channel: pages::Channel,
+    /// Draw the edges of pages
+    #[arg(long)]
+    page_lines: bool,
+    /// A folder with the images that layers name; layers without get a recipe of their name, or their tint
+    #[arg(long, value_name = "FOLDER")]
+    textures: Option<PathBuf>,
+    /// Where pages are baked; never changes them
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceArg,
     /// Print one JSON object: where the map is on the picture, its scale, its legend
     #[arg(long)]
     json: bool,
@@ -93,6 +111,10 @@ pub(crate) enum What {
     Lod,
     /// The surface that a --view draws, as the receipt of its frame has it
     Receipt,
+    /// Baked pages of the surface, each in its place
+    Pages,
+    /// The macro texture: one page of everything
+    Macro,
 }
 
 impl What {
@@ -144,6 +166,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let file = summary::open(&args.file)?;
     let frame = match args.what {
         What::States => nodes::whole_blocks(&file, args.max_side),
+        What::Pages | What::Macro => pages::frame(args, &file)?,
         _ => Frame::of(file.config(), args.max_side),
     };
     let picture = draw(args, &file, &frame).map_err(|e| e.in_file(&args.file))?;
@@ -182,12 +205,22 @@ fn draw(args: &Args, file: &PayloadFile, frame: &Frame) -> Result<Picture, Failu
     if args.level.is_some() && !matches!(args.what, What::MinMax | What::Lod) {
         return Err(Failure::input("--level is for --what min-max and --what lod"));
     }
+    let pages = matches!(args.what, What::Pages | What::Macro);
+    if args.mip.is_some() && args.what != What::Pages {
+        return Err(Failure::input("--mip is for --what pages"));
+    }
+    if !pages && (args.page_lines || args.textures.is_some() || args.channel != pages::Channel::Lit) {
+        return Err(Failure::input(
+            "--channel, --textures and --page-lines are for --what pages and --what macro",
+        ));
+    }
     let plane = plane(args, file)?;
     let rows = u64::from(file.config().blocks(file.block_side())[1]);
     let bar = progress::rows(rows, "reading");
     let through = |n: u64| bar.set_position(n);
     let picture = match args.what {
         What::States => states(args, file, frame, &through),
+        What::Pages | What::Macro => pages::picture(args, file, frame, &through)?,
         What::MinMax => ranges(args, file, frame)?,
         What::Lod if !args.from.views.is_empty() => lod::views(args, file, frame)?,
         What::Receipt => lod::receipt(args, file, frame)?,
@@ -208,7 +241,7 @@ fn plane(args: &Args, file: &PayloadFile) -> Result<Option<PlaneKind>, Failure> 
     let section = match args.what {
         What::User => Section::User,
         What::Density => Section::Density,
-        What::Layers | What::LayerIds if info.catalogue.layers.is_empty() => {
+        What::Layers | What::LayerIds | What::Pages | What::Macro if info.catalogue.layers.is_empty() => {
             return Err(Failure::input("has no layers to show"));
         }
         What::Water if !there.contains(&PlaneKind::WaterDepth) => {

@@ -75,7 +75,7 @@ pub(crate) fn open_payload(path: &Path, compute: &dyn Compute) -> Result<Map, Fa
 }
 
 /// The weight chain of a whole terrain.
-fn weight_chain(
+pub(crate) fn weight_chain(
     source: &dyn BlockSource,
     path: &Path,
     compute: &dyn Compute,

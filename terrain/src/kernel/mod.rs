@@ -8,6 +8,7 @@ pub mod atlas;
 pub mod clipmap;
 pub mod control;
 pub mod normal;
+pub mod page;
 pub mod pyramid;
 pub mod scan;
 pub mod scatter;
@@ -87,6 +88,7 @@ impl Eq for Entry {}
 pub const ENTRIES: &[&Entry] = &[
     &atlas::PACK,
     &clipmap::CENTRES, &clipmap::SLOTS, &clipmap::COPY,
+    &page::BAKE,
     &scan::TOTALS, &scan::SPREAD,
     &scatter::ACCEPT, &scatter::EMIT,
     &sections::SCREEN, &sections::EDGES, &sections::ERROR, &sections::SURFACE,

@@ -5,6 +5,7 @@
 
 pub mod atlas;
 pub mod clipmap;
+pub mod page;
 pub mod scan;
 pub mod scatter;
 pub mod sections;

@@ -60,6 +60,11 @@ impl Frame {
             0 => Scale::Cells(longest.div_ceil(max_side.max(1))),
             pixels => Scale::Pixels(pixels.min(MAX_CELL_PIXELS)),
         };
+        Self::of_scale(cells, spacing_m, scale)
+    }
+
+    /// So many cells at a scale.
+    pub(super) fn of_scale(cells: [u32; 2], spacing_m: f64, scale: Scale) -> Self {
         let places = |cells: u32| -> Vec<Place> {
             match scale {
                 Scale::Pixels(p) => (0..cells * p)

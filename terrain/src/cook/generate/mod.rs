@@ -7,11 +7,13 @@
 mod hash;
 mod hydraulic;
 mod noise;
+mod texture;
 mod thermal;
 
 pub use hash::{hash, unit};
 pub use hydraulic::Hydraulic;
 pub use noise::{Noise, NoiseKind, Warp};
+pub use texture::{Part, PartKind, Texture, TextureImages};
 pub use thermal::Thermal;
 
 use super::field::Field;
