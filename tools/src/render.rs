@@ -13,8 +13,8 @@ mod pages;
 mod paint;
 mod scan;
 
-use crate::select::Views;
 use crate::args::DeviceArg;
+use crate::select::Views;
 use crate::{Failure, files, progress, stdout, summary};
 use clap::ValueEnum;
 use frame::Frame;
