@@ -172,6 +172,21 @@ impl Physics {
         self.bodies.get(body).map(|b| (*b.position(), b.linvel(), b.angvel()))
     }
 
+    /// The bounds of a body where it is.
+    pub fn bounds(&self, body: RigidBodyHandle) -> Option<Aabb> {
+        let collider = self.colliders.get(*self.bodies.get(body)?.colliders().first()?)?;
+        Some(collider.compute_aabb())
+    }
+
+    /// Moves a body straight up, in metres, at once.
+    pub fn lift(&mut self, body: RigidBodyHandle, up: f64) {
+        if let Some(body) = self.bodies.get_mut(body) {
+            let to = body.translation() + DVec3::Y * up;
+            body.set_translation(to, true);
+        }
+        self.bodies.propagate_modified_body_positions_to_colliders(&mut self.colliders);
+    }
+
     /// A body's shape and its mass in kilograms, as walkers meet it.
     pub fn solid(&self, body: RigidBodyHandle) -> Option<(SharedShape, f64)> {
         let body = self.bodies.get(body)?;

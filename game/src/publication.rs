@@ -122,7 +122,7 @@ impl Footprint {
 /// The publication under a body: which ground it may rely on, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicationUnder {
-    /// The digest of the terrain's content.
+    /// The digest of the content: the terrain's own, and another one after each admission (see [`Publication::digest`]).
     pub digest: [u8; 32],
     /// The version of the ground in which the last of the blocks under the body became what it is; 0 when none is resident.
     pub version: u64,
@@ -442,6 +442,21 @@ impl Publication {
         published
     }
 
+    /// The digest of the content: the terrain's own while nothing was admitted, else a hash of it and of the admitted blocks,
+    /// by their places. Equal admissions give equal digests, in whatever order they came.
+    pub fn digest(&self) -> [u8; 32] {
+        let own = self.data.source().digest();
+        if self.admitted.is_empty() {
+            return own;
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&own);
+        for (pos, digest) in &self.admitted {
+            hasher.update(&pos.x.to_le_bytes()).update(&pos.z.to_le_bytes()).update(digest);
+        }
+        *hasher.finalize().as_bytes()
+    }
+
     /// The publication under a footprint; `None` outside the valid extent, where there is none.
     pub fn under(&self, footprint: Footprint) -> Option<PublicationUnder> {
         // From nothing to Published; Failed never comes to be.
@@ -452,18 +467,14 @@ impl Publication {
             PublicationState::Resident => 3,
             PublicationState::Published => 4,
         };
+        let digest = self.digest();
         let mut under: Option<PublicationUnder> = None;
         each_block(&self.ground, footprint, |pos| {
             let block = self.wanted.get(&pos);
             // Nobody has asked for it: as far as one that was asked for just now.
             let state = block.map_or(PublicationState::Requested, |b| b.state);
             let (version, published) = block.map_or((0, None), |b| (b.version, b.published));
-            let all = under.get_or_insert(PublicationUnder {
-                digest: self.data.source().digest(),
-                version,
-                published,
-                state,
-            });
+            let all = under.get_or_insert(PublicationUnder { digest, version, published, state });
             all.version = all.version.max(version);
             all.published = all.published.zip(published).map(|(a, b)| a.max(b));
             if rank(state) < rank(all.state) {

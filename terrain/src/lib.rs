@@ -33,5 +33,6 @@ pub mod store;
 pub mod surface;
 pub mod triangle;
 
-/// The vector types that the double-precision physics build uses.
+/// The collision library in double precision whose vectors, poses and shapes this crate takes and gives: the same version
+/// as under `rapier3d-f64`. Its `math` re-exports glam's types.
 pub use parry3d_f64 as parry;

@@ -418,3 +418,46 @@ fn ground_that_was_admitted_lifts_a_walker_and_is_there_when_it_comes_back() {
         }
     }
 }
+
+#[test]
+fn balls_and_crates_are_lifted_by_ground_that_rises_under_them() {
+    for rise in [64, 128, 1280] {
+        let mut session = session(MemoryTerrain::new(flat(256, 96), BlockSide::S32).shared());
+        let high = with_heights(flat(256, 96), |x, z| {
+            if (40..56).contains(&x) && (40..56).contains(&z) { rise } else { 0 }
+        });
+        let tile =
+            MemoryTerrain::new(high, BlockSide::S32).ground_all().tile(BlockPos::new(1, 1)).unwrap().clone();
+        let up = f64::from(rise) / 128.0;
+        let inputs = [
+            Input::Ball { key: "b".into(), radius: 0.3, position: [46.0, 0.3, 46.0], velocity: [0.0; 3] },
+            Input::Crate {
+                key: "c".into(),
+                position: [50.0, 0.41, 50.0],
+                half_extents: [0.4; 3],
+                density: 100.0,
+            },
+            Input::Crate {
+                key: "aside".into(),
+                position: [70.0, 0.41, 50.0],
+                half_extents: [0.4; 3],
+                density: 100.0,
+            },
+        ];
+        let digest = session.publication().digest();
+        for tick in 0..160 {
+            if tick == 60 {
+                session.admit(vec![tile.clone()]).unwrap();
+                assert_ne!(session.publication().digest(), digest, "the ground is another one");
+            }
+            session.step(if tick == 0 { &inputs } else { &[] }, Arrivals::WhenDue).unwrap();
+        }
+        let ball = session.balls().next().unwrap().1;
+        assert!((ball.position.y - 0.3 - up).abs() < 0.02, "{rise}: {}", ball.position);
+        for (_, c) in session.crates() {
+            let ground = if c.position.x > 60.0 { 0.0 } else { up };
+            assert!((c.position.y - 0.4 - ground).abs() < 0.02, "{rise}: {}", c.position);
+        }
+        assert_eq!(session.crates().count(), 2);
+    }
+}

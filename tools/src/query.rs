@@ -4,6 +4,7 @@ mod paths;
 
 use crate::{Failure, stdout, summary};
 use highground_terrain::collide::{Faces, GroundRay, RayAnswer};
+use highground_terrain::content::Catalogue;
 use highground_terrain::coord::{BlockPos, CellPos, LatticePos};
 use highground_terrain::state::AnswerState;
 use highground_terrain::store::{BlockSource, PayloadFile};
@@ -39,15 +40,17 @@ pub(crate) struct Args {
 enum What {
     /// The ground under points, one JSON line a point
     #[command(after_help = "Example:\n  highground query jacksboro.terrain heights --points points.csv\n\n\
-        Lines are \"x,z\" in metres. Fields that an answer does not have are null; a\n\
-        terrain without layers is layer 0 everywhere.")]
+        Lines are \"x,z\" in metres; blank ones are passed over. Fields that an answer does not\n\
+        have are null; a terrain without layers is layer 0 everywhere. More fields are named\n\
+        smooth_normal, layer_tag, water_depth_m, material, weight_N and user_N.")]
     Heights {
         /// A file of lines "x,z", or - for stdin
         #[arg(long, value_name = "FILE|-")]
         points: PathBuf,
-        /// More of each answer: smooth-normal, layer-tag, water-depth, material, weight:LAYER, user:CHANNEL
+        /// More of each answer: smooth-normal, layer-tag, water-depth, material, weight:LAYER, user:CHANNEL, a layer or
+        /// channel by name or number
         #[arg(long, value_name = "FIELD,…", value_delimiter = ',')]
-        fields: Vec<Field>,
+        fields: Vec<AskedField>,
         /// Answers are JSON lines in any case
         #[arg(long)]
         json: bool,
@@ -81,23 +84,62 @@ enum Field {
     User(u8),
 }
 
-impl std::str::FromStr for Field {
+/// A field as it is asked for: layers and channels by whatever the terrain calls them.
+#[derive(Clone, Debug)]
+enum AskedField {
+    Plain(Field),
+    Weight(String),
+    User(String),
+}
+
+impl std::str::FromStr for AskedField {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |n: &str| {
-            n.parse().map_err(|_| format!("{text:?}: expected a number from 0 to 255 after the colon"))
-        };
         match text.split_once(':') {
-            Some(("weight", n)) => Ok(Field::Weight(number(n)?)),
-            Some(("user", n)) => Ok(Field::User(number(n)?)),
-            None if text == "smooth-normal" => Ok(Field::SmoothNormal),
-            None if text == "layer-tag" => Ok(Field::LayerTag),
-            None if text == "water-depth" => Ok(Field::WaterDepth),
-            None if text == "material" => Ok(Field::Material),
+            Some(("weight", layer)) => Ok(AskedField::Weight(layer.to_owned())),
+            Some(("user", channel)) => Ok(AskedField::User(channel.to_owned())),
+            None if text == "smooth-normal" => Ok(AskedField::Plain(Field::SmoothNormal)),
+            None if text == "layer-tag" => Ok(AskedField::Plain(Field::LayerTag)),
+            None if text == "water-depth" => Ok(AskedField::Plain(Field::WaterDepth)),
+            None if text == "material" => Ok(AskedField::Plain(Field::Material)),
             _ => {
                 Err("expected smooth-normal, layer-tag, water-depth, material, weight:LAYER or user:CHANNEL"
                     .into())
+            }
+        }
+    }
+}
+
+impl AskedField {
+    /// The field of a terrain.
+    fn of(&self, catalogue: &Catalogue) -> Result<Field, Failure> {
+        let find = |kind: &str, asked: &str, names: Vec<String>| {
+            let number = names.iter().position(|n| n == asked).or_else(|| asked.parse().ok());
+            match number.filter(|&n| n < names.len()) {
+                Some(n) => Ok(n as u8),
+                None if names.is_empty() => {
+                    Err(Failure::input(format!("--fields {kind}:{asked}: the terrain has none")))
+                }
+                None => Err(Failure::input(format!(
+                    "--fields {kind}:{asked}: the terrain has {}, by name or from 0",
+                    names.join(", ")
+                ))),
+            }
+        };
+        match self {
+            AskedField::Plain(field) => Ok(*field),
+            AskedField::Weight(layer) => {
+                let mut names = catalogue.layer_names();
+                if names.is_empty() {
+                    // Layer 0 everywhere.
+                    names.push("0".to_owned());
+                }
+                find("weight", layer, names).map(Field::Weight)
+            }
+            AskedField::User(channel) => {
+                let names = catalogue.user_channels.iter().map(|c| c.name.clone()).collect();
+                find("user", channel, names).map(Field::User)
             }
         }
     }
@@ -137,13 +179,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let damage = match &args.what {
         What::Heights { points, fields, .. } => {
-            let mut ground = LazyGround::new(file, planes_for(fields));
-            each_line(points, "\"x,z\"", |line| heights(&mut ground, fields, line, &mut out))?;
+            let catalogue = &file.info().catalogue;
+            let fields = fields.iter().map(|f| f.of(catalogue)).collect::<Result<Vec<_>, _>>()?;
+            let mut ground = LazyGround::new(file, planes_for(&fields));
+            each_line(points, "\"x,z\"", &mut out, |line, out| heights(&mut ground, &fields, line, out))?;
             ground.damage.map(|first| format!("{first}; points there are answered \"failed\""))
         }
         What::Rays { rays: path, .. } => {
             let mut ground = LazyGround::new(file, PlaneChoice::NONE);
-            each_line(path, "\"ox,oy,oz,dx,dy,dz,max\"", |line| rays(&mut ground, line, &mut out))?;
+            each_line(path, "\"ox,oy,oz,dx,dy,dz,max\"", &mut out, |line, out| rays(&mut ground, line, out))?;
             ground.damage.map(|first| format!("{first}; rays that come there are answered \"failed\""))
         }
         What::Paths(what) => paths::run(file, what, &mut out)?,
@@ -164,25 +208,30 @@ impl<T: std::fmt::Display> From<T> for LineError {
     }
 }
 
-/// Gives each line of a file, or of stdin, to `f`. A line may not be longer than [`MAX_LINE_BYTES`].
-fn each_line(
+/// Gives each line of a file, or of stdin, to `f`, but for blank ones; a byte order mark before the first is no part of it.
+/// A line may not be longer than [`MAX_LINE_BYTES`]. Answers go out before a line is waited for, so that whoever asks through
+/// a pipe gets them one by one.
+fn each_line<W: Write>(
     path: &Path,
     expected: &str,
-    mut f: impl FnMut(&[u8]) -> Result<(), LineError>,
+    out: &mut W,
+    mut f: impl FnMut(&[u8], &mut W) -> Result<(), LineError>,
 ) -> Result<(), Failure> {
     let stdin = path.as_os_str() == "-";
-    let mut input: Box<dyn BufRead> = if stdin {
+    let source: Box<dyn Read> = if stdin {
         Box::new(io::stdin().lock())
     } else {
-        Box::new(BufReader::new(
-            File::open(path).map_err(|e| Failure::file(path, format!("cannot be read: {e}")))?,
-        ))
+        Box::new(File::open(path).map_err(|e| Failure::file(path, format!("cannot be read: {e}")))?)
     };
+    let mut input = BufReader::new(source);
     let name = if stdin { "stdin".to_owned() } else { path.display().to_string() };
     let mut line = Vec::new();
     for number in 1u64.. {
         let wrong = |message: String| Failure::input(format!("{name}:{number}: {message}"));
         line.clear();
+        if input.buffer().is_empty() {
+            out.flush().map_err(stdout::failure)?;
+        }
         let read = (&mut input)
             .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line)
@@ -195,7 +244,11 @@ fn each_line(
                 "the line is longer than {MAX_LINE_BYTES} bytes; expected {expected}"
             )));
         }
-        f(&line).map_err(|e| match e {
+        let text = if number == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line) } else { &line };
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        f(text, out).map_err(|e| match e {
             LineError::Input(message) => wrong(message),
             LineError::Output(failure) => failure,
         })?;

@@ -5,11 +5,9 @@
 
 use glam::DVec3;
 use highground_terrain::collide::{Feel, Materials, SharedGround, TerrainShape};
+use highground_terrain::content::PhysicalMaterial;
 use rapier3d_f64::prelude::*;
 use std::sync::Arc;
-
-/// The friction of ground without materials.
-const FRICTION: f64 = 0.8;
 
 /// How far (m) around a body, beyond what it covers in a step, its materials are looked at.
 const AROUND: f64 = 0.1;
@@ -30,7 +28,9 @@ impl GroundFeel {
 
     /// What the terrain collider itself has: material 0.
     pub fn base(&self) -> Feel {
-        let plain = Feel { id: 0, friction: FRICTION, restitution: 0.0 };
+        // What a spot answers there, too.
+        let PhysicalMaterial { friction, restitution, .. } = PhysicalMaterial::default();
+        let plain = Feel { id: 0, friction, restitution };
         self.shared.materials().map_or(plain, |m| m.base())
     }
 

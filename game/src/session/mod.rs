@@ -3,6 +3,7 @@
 //! Owns the order of systems. Everything that enters a tick comes in as inputs or publications; everything it gives
 //! is in its report and its state.
 
+mod lift;
 mod parts;
 mod report;
 mod systems;
@@ -237,7 +238,8 @@ impl Session {
     }
 
     /// Admits changed tiles before the coming tick, all or none: see [`Publication::admit`]. What touches them is held in
-    /// that tick; a character in the air is lifted out of ground that was raised over it. A recording does not hold it: a run with it cannot be made again from one.
+    /// that tick; characters, balls and crates that were clear of the ground are lifted straight up by as much as it rose under
+    /// them. Recordings do not hold it: a run with it cannot be made again from one.
     ///
     /// # Errors
     /// Why nothing was changed.
@@ -247,6 +249,16 @@ impl Session {
         let new = self.publication.ground();
         for &(_, entity) in &self.roster {
             let Ok(e) = self.world.entity(entity) else { continue };
+            if let Some(body) = e.get::<&PhysicsBody>().filter(|_| e.has::<Ball>() || e.has::<Crate>()) {
+                let rise = self.physics.bounds(body.0).map_or(0.0, |bounds| lift::raised(&old, new, &bounds));
+                if rise > 0.0 {
+                    self.physics.lift(body.0, rise);
+                    let up = glam::DVec3::Y * rise;
+                    e.get::<&mut Ball>().iter_mut().for_each(|ball| ball.position += up);
+                    e.get::<&mut Crate>().iter_mut().for_each(|held| held.position += up);
+                }
+                continue;
+            }
             let (Some(mut state), Some(body)) = (e.get::<&mut WalkerState>(), e.get::<&PhysicsBody>()) else {
                 continue;
             };

@@ -487,6 +487,28 @@ fn the_debug_mesh_is_exactly_the_visible_triangles() {
 }
 
 #[test]
+fn the_debug_mesh_of_a_placed_terrain_is_the_same_mesh_elsewhere() {
+    let mesh = |x: i32, z: i32| {
+        let source = MemoryTerrain::from_fn(
+            [65, 65],
+            BlockSide::S32,
+            |c| c.placement = crate::config::Placement { x, z, y: 0 },
+            |x, z| f64::from(x * 5 % 7 + z % 3),
+        );
+        terrain(source.ground_all()).debug_mesh(CellRect { x0: 10, z0: 10, x1: 20, z1: 21 })
+    };
+    let (vertices, indices) = mesh(0, 0);
+    assert_eq!((vertices.len(), indices.len()), (11 * 12, 2 * 10 * 11));
+    for (x, z) in [(1, 0), (0, -3), (45_000, -300)] {
+        let (moved, same) = mesh(x, z);
+        assert_eq!(same, indices);
+        for (a, b) in moved.iter().zip(&vertices) {
+            assert_eq!(*a - DVec3::new(f64::from(x), 0.0, f64::from(z)), *b);
+        }
+    }
+}
+
+#[test]
 fn removed_ground_leaves_no_manifold_behind() {
     let all = MemoryTerrain::from_fn([70, 40], BlockSide::S32, |_| {}, |_, _| 0.0).ground_all();
     let terrain = terrain(all.clone());

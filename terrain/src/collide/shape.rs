@@ -26,6 +26,9 @@ use std::sync::Arc;
 ///   `compute_local_aabb` radius. In the terrain's frame the rotation moves only points of the *other* shape, so the
 ///   terrain reports a point there and the other shape's radius decides. With the terrain second this would not hold.)
 /// - Give the narrow phase [`super::TerrainDispatcher`] chained before the default dispatcher.
+/// - For physical materials to be felt, the shared ground has to know them ([`SharedGround::set_materials`], with
+///   [`super::Materials`] of what the blocks carry), and each step needs a hook that asks it: the game crate's
+///   `physics::GroundFeel` is one. Without them the whole terrain has the collider's own friction.
 /// - Let the engine recycle contacts over less than the radius of the smallest body (Rapier:
 ///   `normalized_contact_recycle_distance`, 5 cm by default; 5 mm serves bodies down to 1 cm). Else a body that touches one
 ///   triangle drifts into the next one without a contact, and passes it: continuous detection stops it there again and
@@ -61,11 +64,11 @@ impl TerrainShape {
         self.bounds
     }
 
-    /// The visible triangles of a rectangle of cells that are resident now, for whoever wants to see what collides: corners
+    /// The visible triangles of a rectangle of the terrain's own cells that are resident now, for whoever wants to see what collides: corners
     /// (m, each once) and the three corners of each triangle, counter-clockwise seen from above, block by block.
     pub fn debug_mesh(&self, region: CellRect) -> (Vec<DVec3>, Vec<[u32; 3]>) {
         let ground = self.ground();
-        let (e, s) = (ground.config().extent, ground.config().spacing_m());
+        let (e, s, placed) = (ground.config().extent, ground.config().spacing_m(), ground.config().placement);
         let cells = CellRect {
             x0: region.x0.max(e.x0),
             z0: region.z0.max(e.z0),
@@ -80,7 +83,9 @@ impl TerrainShape {
         let mut known: Vec<Option<u32>> = vec![None; width * (cells.z1 - cells.z0 + 1) as usize];
         ground.visit_triangles(cells, f64::MIN, f64::MAX, |_, tri| {
             indices.push(tri.vertices.map(|v| {
-                let (x, z) = ((v.x / s).round() as i32 - cells.x0, (v.z / s).round() as i32 - cells.z0);
+                // Corners stand in the world, cells on the terrain.
+                let (x, z) = ((v.x / s).round() as i32 - placed.x, (v.z / s).round() as i32 - placed.z);
+                let (x, z) = (x - cells.x0, z - cells.z0);
                 *known[z as usize * width + x as usize].get_or_insert_with(|| {
                     vertices.push(v);
                     vertices.len() as u32 - 1

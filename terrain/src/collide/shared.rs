@@ -39,7 +39,7 @@ pub enum RefusedGround {
         current: u64,
     },
     /// A changed block that is not resident: there is nothing to change.
-    #[error("block ({}, {}) is not resident in the candidate", pos.x, pos.z)]
+    #[error("block ({}, {}) is not resident: only ground that is there can be changed", pos.x, pos.z)]
     NotResident {
         /// Which block.
         pos: BlockPos,

@@ -51,7 +51,8 @@ impl MemoryTerrain {
         &self.raster
     }
 
-    /// Ground with every block resident.
+    /// Ground with every block resident: heights, visibility and the two-layer weights. Full weights, channels, water and
+    /// materials are answered `NotLoaded`; [`super::WithPlanes`] and [`Ground::all_of`] load them too.
     pub fn ground_all(&self) -> Ground {
         Ground::all_of(self).expect("blocks in memory can always be read")
     }

@@ -95,7 +95,8 @@ impl Ground {
         self
     }
 
-    /// Ground with every block of a source resident.
+    /// Ground with every block of a source resident. Planes besides heights, visibility and the two-layer weights are there
+    /// when the source gives them by itself: wrap it in [`crate::store::WithPlanes`].
     ///
     /// # Errors
     /// The first block that cannot be read.

@@ -15,7 +15,7 @@ use glam::DVec3;
 pub enum Value<T> {
     /// The value; 0 where the plane has none.
     Known(T),
-    /// The loader did not decode this plane.
+    /// The loader did not decode this plane: see [`crate::store::WithPlanes`] and [`crate::surface::PlaneChoice`].
     NotLoaded,
     /// The answering cell stands in another block than the point's, and that one is not resident. Only possible at a
     /// block's border, where the point's own triangle is removed.

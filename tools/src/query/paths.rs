@@ -20,6 +20,8 @@ Agents are a RON file:
   (
       agents: [(name: \"cart\", radius_m: 1.2, step_height_m: 0.1, slope_limit_deg: 20.0)],
       layer_cost: { \"scree\": 40 },  // sixteenths: 16 is plain ground
+      material_cost: { \"mud\": 60 },
+      slope_cost: 32,  // more at the steepest slope that an agent walks
   )
 
 Example:
@@ -64,20 +66,35 @@ struct PathLine<'a> {
     points: Option<&'a [[f64; 2]]>,
 }
 
+/// Refuses a name that the terrain does not have: it would cost nothing, and nobody would see why.
+fn known<'a>(what: &str, mut names: impl Iterator<Item = &'a String>, of: &[String]) -> Result<(), String> {
+    match names.find(|name| !of.contains(name)) {
+        None => Ok(()),
+        Some(name) if of.is_empty() => Err(format!("{what}: {name:?}, but the terrain has none")),
+        Some(name) => Err(format!("{what}: {name:?} is none of the terrain's {}", of.join(", "))),
+    }
+}
+
 const EXPECTED: &str = "\"ax,az,bx,bz\", four numbers";
 
 /// Answers every line; gives what was wrong with the terrain, if it was.
 pub(super) fn run(file: PayloadFile, args: &Args, out: &mut impl Write) -> Result<Option<String>, Failure> {
+    let catalogue = &file.info().catalogue;
+    let layers = catalogue.layer_names();
+    let materials: Vec<String> = catalogue.materials.iter().map(|m| m.name.clone()).collect();
     let config = match &args.agents {
         Some(path) => {
             let text = std::fs::read_to_string(path)
                 .map_err(|e| Failure::file(path, format!("cannot be read: {e}")))?;
-            NavConfig::from_ron(&text).map_err(|e| Failure::file(path, e))?
+            let config = NavConfig::from_ron(&text).map_err(|e| Failure::file(path, e))?;
+            known("layer_cost", config.layer_cost.keys(), &layers).map_err(|e| Failure::file(path, e))?;
+            known("material_cost", config.material_cost.keys(), &materials)
+                .map_err(|e| Failure::file(path, e))?;
+            config
         }
         None => world::demo_game()?.navigation(),
     };
-    let (layers, terrain) = (file.info().catalogue.layer_names(), &file.info().config);
-    let materials: Vec<String> = file.info().catalogue.materials.iter().map(|m| m.name.clone()).collect();
+    let terrain = &file.info().config;
     let rules = NavRules::with_materials(&config, terrain, &layers, &materials).map_err(Failure::input)?;
     let agent = match &args.agent {
         None => 0,
@@ -89,7 +106,7 @@ pub(super) fn run(file: PayloadFile, args: &Args, out: &mut impl Write) -> Resul
     let method = if args.exact { Method::Exact } else { Method::Hierarchy };
     let mut guide = Guide::over(Arc::new(file), rules, 0);
     let mut points: Vec<[f64; 2]> = Vec::new();
-    each_line(&args.points, EXPECTED, |line| {
+    each_line(&args.points, EXPECTED, out, |line, out| {
         let [ax, az, bx, bz] = parse_numbers(line, EXPECTED)?;
         let cell = |x, z| guide.nav().cell_at(x, z).map_err(LineError::from);
         let query = PathQuery { method, ..PathQuery::new(agent, cell(ax, az)?, cell(bx, bz)?) };
@@ -112,7 +129,8 @@ pub(super) fn run(file: PayloadFile, args: &Args, out: &mut impl Write) -> Resul
                 Answer::Refused(_) => "outside",
             },
             cost: found.then(|| guide.path().cost),
-            length_m: found.then(|| points.windows(2).map(length).sum()),
+            // The sum of nothing is −0.
+            length_m: found.then(|| points.windows(2).map(length).sum::<f64>() + 0.0),
             cells: found.then(|| guide.path().cells.len()),
             points: found.then_some(&points),
         };
