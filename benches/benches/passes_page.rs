@@ -13,7 +13,7 @@ use std::hint::black_box;
 
 /// A texel that is smooth enough to look like something.
 fn texel(id: u32, x: u32, y: u32) -> Texel {
-    let b = pcg(id << 24 | (x / 3) << 12 | y / 3).to_le_bytes();
+    let b = pcg(id << 24 | (x / 3) << 12 | (y / 3)).to_le_bytes();
     let [r, g, _, n] = b.map(|v| 120 + v / 4);
     Texel {
         albedo: [r, g, 90 + 20 * id as u8],
@@ -40,11 +40,11 @@ fn contents(windows: &Windows, layers: u32) -> (Vec<u32>, Vec<u32>) {
     let weights = (0..windows.weights.area()).map(|i| {
         let (x, z) = place(&windows.weights, i);
         let id = (2 * x + 2 * (z & 1)) % layers;
-        id | (id + 1) % layers << 8 | (90 + pcg(x ^ z << 12) % 70) << 16
+        id | ((id + 1) % layers) << 8 | (90 + pcg(x ^ z << 12) % 70) << 16
     });
     let samples = (0..windows.samples.area()).flat_map(|i| {
         let (x, z) = place(&windows.samples, i);
-        [x * 40 + z * 9, 128 + pcg(x ^ z << 12) % 64 | (90 + pcg(z ^ x << 12) % 60) << 8, NEUTRAL]
+        [x * 40 + z * 9, (128 + pcg(x ^ z << 12) % 64) | (90 + pcg(z ^ x << 12) % 60) << 8, NEUTRAL]
     });
     (weights.collect(), samples.collect())
 }

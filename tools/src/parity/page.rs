@@ -106,7 +106,7 @@ impl World {
         r[row::SURFACE] = self.surfaces.len() as u32;
         self.surfaces.extend((0..texels).map(|_| random.next() as u32));
         r[row::METAL] = u32::MAX;
-        if id % 3 == 0 {
+        if id.is_multiple_of(3) {
             r[row::METAL] = self.surfaces.len() as u32;
             self.surfaces.extend((0..texels.div_ceil(4)).map(|_| random.next() as u32));
         }
@@ -148,7 +148,7 @@ fn contents(windows: &Windows, random: &mut Random) -> (Vec<u32>, Vec<u32>) {
     let mut weights = Vec::new();
     for i in 0..windows.weights.area() as u32 {
         let x = i % windows.weights.size[0];
-        weights.push(x / 7 % 3 | (x / 5 % 4) << 8 | (random.next() as u32 & 255) << 16);
+        weights.push((x / 7 % 3) | (x / 5 % 4) << 8 | (random.next() as u32 & 255) << 16);
     }
     let mut samples = Vec::with_capacity(windows.samples.area() * SAMPLE_WORDS);
     for i in 0..windows.samples.area() as u32 {

@@ -321,7 +321,7 @@ fn random_world(seed: u64) -> World {
         (r[row::STEP], r[row::STEP_UP]) = (values[0] >> 5, values[1] >> 8);
         (0..3).for_each(|c| r[row::TINT + c] = 2500 + values[2 + c] % 2000);
         r[row::CONTRAST] = (20_000 + values[5] % 45_000) | (values[6] % 400) << 16;
-        r[row::NORMAL] = values[7] % 400 | (values[8] & 255) << 16;
+        r[row::NORMAL] = (values[7] % 400) | (values[8] & 255) << 16;
         r[row::FLAGS] = values[9] & 3;
         (0..3).for_each(|c| r[row::HEX + c] = values[10 + c] >> 14);
     }
@@ -333,7 +333,7 @@ fn random_world(seed: u64) -> World {
     for i in 0..81 {
         let at = p.samples_at as usize + SAMPLE_WORDS * i;
         world.inputs[at] = (random.below(4000) as i32 - 2000) as u32;
-        world.inputs[at + 1] = 128 - 80 + random.below(161) | (128 - 80 + random.below(161)) << 8;
+        world.inputs[at + 1] = (48 + random.below(161)) | (48 + random.below(161)) << 8;
         world.inputs[at + 2] = random.next() & 0x003F_3F3F | 0x0060_6060;
         if random.below(40) == 0 {
             world.inputs[at] = VOID as u32;
@@ -341,7 +341,7 @@ fn random_world(seed: u64) -> World {
     }
     let p = &mut world.params;
     p.mip = random.below(6);
-    p.kept = if seed % 3 == 0 { 2 } else { 4 };
+    p.kept = if seed.is_multiple_of(3) { 2 } else { 4 };
     p.flags = random.below(4);
     (p.samples_shift, p.weights_shift) = (random.below(6), random.below(6));
     p.first = [random.below(90) as i32 - 40, random.below(90) as i32 - 40];
