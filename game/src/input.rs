@@ -85,9 +85,13 @@ pub enum InputError {
     BadNumber(String),
 }
 
+/// How far from zero a body may come in, in metres, and how fast, in metres a second: no ground is as far.
+const HIGHEST: f64 = 1e6;
+const FASTEST: f64 = 1e6;
+
 impl Input {
-    /// The canonical order: joins, balls, platforms and crates by key, then leaves, teleports and commands by id, and what is left
-    /// equal by its contents. So two commands of one player in a tick have one winner, in whatever order they came.
+    /// The canonical order: leaves by id, so that who comes back in the same tick is not lost; joins, balls, platforms and
+    /// crates by key; then teleports and commands by id, and what is left equal by its contents. So two commands of one player in a tick have one winner, in whatever order they came.
     pub(crate) fn order(&self) -> (u8, &str, u64, [u64; 7]) {
         let mut contents = [0; 7];
         let mut fill = |values: &mut dyn Iterator<Item = f64>| {
@@ -96,21 +100,21 @@ impl Input {
         match self {
             Input::Join { key, x, z } => {
                 fill(&mut [*x, *z].into_iter());
-                (0, key, 0, contents)
+                (1, key, 0, contents)
             }
             Input::Ball { key, radius, position, velocity } => {
                 fill(&mut position.iter().chain(velocity).chain([radius]).copied());
-                (1, key, 0, contents)
+                (2, key, 0, contents)
             }
             Input::Platform { key, half_extents, way } => {
                 contents[..4].copy_from_slice(&way_words(half_extents, way));
-                (2, key, 0, contents)
+                (3, key, 0, contents)
             }
             Input::Crate { key, position, half_extents, density } => {
                 fill(&mut position.iter().chain(half_extents).chain([density]).copied());
-                (3, key, 0, contents)
+                (4, key, 0, contents)
             }
-            Input::Leave { id } => (4, "", id.0, contents),
+            Input::Leave { id } => (0, "", id.0, contents),
             Input::Teleport { id, x, z } => {
                 fill(&mut [*x, *z].into_iter());
                 (5, "", id.0, contents)
@@ -146,6 +150,12 @@ impl Input {
                 "a {what}'s half sides must be 0.05 to {most} m, found {half:?}"
             )))
         };
+        let high = |what: &str, y: f64| {
+            if y.abs() <= HIGHEST {
+                return Ok(());
+            }
+            Err(InputError::BadNumber(format!("a {what}'s height must be within {HIGHEST} m, found {y}")))
+        };
         match *self {
             Input::Join { x, z, .. } | Input::Teleport { x, z, .. } => place(x, z),
             Input::Platform { half_extents, ref way, .. } => {
@@ -156,9 +166,7 @@ impl Input {
             Input::Crate { position, half_extents, density, .. } => {
                 place(position[0], position[2])?;
                 size("crate", half_extents, 10.0)?;
-                if !position[1].is_finite() {
-                    return Err(InputError::BadNumber("a crate's position must be finite".into()));
-                }
+                high("crate", position[1])?;
                 if !(1.0..=20_000.0).contains(&density) {
                     return Err(InputError::BadNumber(format!(
                         "a crate's density must be 1 to 20000 kg/m³, found {density}"
@@ -173,10 +181,11 @@ impl Input {
                         "a ball's radius must be 0.05 to 10 m, found {radius}"
                     )));
                 }
-                if position.iter().chain(&velocity).any(|v| !v.is_finite()) {
-                    return Err(InputError::BadNumber(
-                        "a ball's position and velocity must be finite".into(),
-                    ));
+                high("ball", position[1])?;
+                if !velocity.iter().all(|v| v.abs() <= FASTEST) {
+                    return Err(InputError::BadNumber(format!(
+                        "a ball's velocity must be within {FASTEST} m/s along each axis, found {velocity:?}"
+                    )));
                 }
                 Ok(())
             }

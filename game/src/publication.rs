@@ -166,6 +166,8 @@ pub struct Publication {
     first_error: Option<BlockError>,
     /// Digests of the blocks that were admitted.
     admitted: BTreeMap<BlockPos, [u8; 32]>,
+    /// The lowest sample that was ever admitted, in quanta.
+    lowest_admitted: Option<i32>,
 }
 
 impl Publication {
@@ -193,6 +195,7 @@ impl Publication {
             stats: PublicationStats::default(),
             first_error: None,
             admitted: BTreeMap::new(),
+            lowest_admitted: None,
         }
     }
 
@@ -440,6 +443,11 @@ impl Publication {
             published &= self.wanted.get(&pos).is_some_and(|b| b.state == PublicationState::Published);
         });
         published
+    }
+
+    /// The lowest sample that was ever admitted, in quanta.
+    pub fn lowest_admitted(&self) -> Option<i32> {
+        self.lowest_admitted
     }
 
     /// The digest of the content: the terrain's own while nothing was admitted, else a hash of it and of the admitted blocks,

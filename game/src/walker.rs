@@ -137,7 +137,7 @@ pub fn walk(
 /// Moves a walker for `dt` seconds; the obstacles must have been made for the same time.
 ///
 /// Where a block that the move touches is missing, the state is returned unchanged with the coverage that says so; a
-/// `dt` that is not positive changes nothing.
+/// `dt` that is not positive changes nothing, nor does any number that is none.
 pub fn walk_among(
     around: &Surroundings<'_>,
     config: &WalkerConfig,
@@ -146,7 +146,8 @@ pub fn walk_among(
     dt: f64,
 ) -> WalkStep {
     let unchanged = |coverage| WalkStep { state: *state, coverage, walked_m: 0.0, pushes: Pushes::default() };
-    if dt.is_nan() || dt <= 0.0 {
+    let numbers = [dt, around.speed_factor].iter().all(|v| v.is_finite());
+    if !numbers || dt <= 0.0 || !state.position.is_finite() || !state.velocity.is_finite() {
         return unchanged(Coverage::Complete);
     }
     let mut tick = Tick { mover: Mover::new(around, config, state.crouched), around, command, dt };

@@ -6,6 +6,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next number.
+    #[expect(clippy::should_implement_trait, reason = "an endless iterator would be one more thing to name")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

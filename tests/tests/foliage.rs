@@ -39,7 +39,7 @@ fn land() -> Raster {
         radius_m: 1.5,
         ..ObjectType::default()
     }];
-    let config = raster.config.clone();
+    let config = raster.config;
     let mut set = |kind: PlaneKind, value: &dyn Fn(i32, i32) -> u8| {
         let mut plane = Plane::zero(kind, &config);
         let width = kind.lattice().size(&config)[0] as usize;

@@ -320,7 +320,7 @@ fn platforms_and_crates_out_of_their_limits_are_refused_and_nothing_stays() {
         (crate_at("c", [48.0, 1.0, 48.0], 11.0, 100.0), "a crate's half sides must be 0.05 to 10 m"),
         (crate_at("c", [48.0, 1.0, 48.0], 1.0, 0.0), "a crate's density must be 1 to 20000"),
         (crate_at("c", [f64::NAN, 1.0, 48.0], 1.0, 100.0), "not a finite number"),
-        (crate_at("c", [48.0, f64::INFINITY, 48.0], 1.0, 100.0), "position must be finite"),
+        (crate_at("c", [48.0, f64::INFINITY, 48.0], 1.0, 100.0), "height must be within"),
     ];
     for (input, text) in &bad {
         let report = session.step(std::slice::from_ref(input), Arrivals::WhenDue).unwrap();
@@ -350,4 +350,105 @@ fn platforms_and_crates_out_of_their_limits_are_refused_and_nothing_stays() {
             .unwrap();
     }
     assert_eq!((session.crates().count(), session.stats().removed), (0, 1));
+}
+
+/// Where the middle of a walker was over the ground at the worst, less what it should be; over some ticks.
+fn deepest(mut session: Session, inputs: impl Fn(u64) -> Vec<Input>, ticks: u64) -> (f64, u64) {
+    let mut worst = f64::INFINITY;
+    for tick in 0..ticks {
+        session.step(&inputs(tick), Arrivals::WhenDue).unwrap();
+        let Some(view) = session.character_view(NetId::of_key("a")).filter(|v| !v.arriving) else { continue };
+        let p = view.state.position;
+        let ground = session.ground().height(p.x, p.z).unwrap().valid().expect("no hole");
+        worst = worst.min(p.y - ground);
+    }
+    (worst, session.stats().respawned)
+}
+
+#[test]
+fn nothing_presses_a_walker_through_the_ground() {
+    for half in [0.3, 1.0, 1.5, 2.0, 5.0, 50.0] {
+        for speed in [0.5, 2.0, 20.0] {
+            let way = [[48.0, 1.9 + half, 48.0], [48.0, half - 0.5, 48.0]];
+            let inputs = |tick| match tick {
+                0 => vec![join("a", 48.0, 48.0)],
+                30 => vec![platform("p", [half; 3], &way, speed, 0.0)],
+                _ => Vec::new(),
+            };
+            let (worst, respawned) = deepest(session(flat(), 1), inputs, 400);
+            assert!(worst > 0.0 && respawned == 0, "a lift of {half} m at {speed} m/s: {worst}, {respawned}");
+        }
+        // Into what stands there: by a teleport, by joining, by a crate that comes over it.
+        let still = || platform("p", [half; 3], &[[60.0, half, 60.0]], 0.0, 0.0);
+        let heavy = || crate_at("c", [60.0, half.min(10.0), 60.0], half.min(10.0), 20_000.0);
+        for (n, obstacle) in [still(), heavy()].into_iter().enumerate() {
+            for how in 0..3 {
+                let inputs = |tick| match (tick, how) {
+                    (0, 0) => vec![join("a", 30.0, 30.0), obstacle.clone()],
+                    (60, 0) => vec![Input::Teleport { id: NetId::of_key("a"), x: 60.0, z: 60.0 }],
+                    (0, 1) => vec![obstacle.clone()],
+                    (60, 1) => vec![join("a", 60.0, 60.0)],
+                    (0, 2) => vec![join("a", 60.0, 60.0)],
+                    (60, 2) => vec![obstacle.clone()],
+                    _ => Vec::new(),
+                };
+                let (worst, respawned) = deepest(session(flat(), 1), inputs, 240);
+                assert!(worst > 0.0 && respawned == 0, "{half} m, {n}, {how}: {worst}, {respawned}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_presses_a_walker_through_a_cliff() {
+    for height in [4.0, 20.0] {
+        for speed in [1.0, 3.0, 6.0, 12.0, 24.0, 40.0] {
+            let cliff = terrain(move |x, _| if x > 60 { height } else { 0.0 });
+            let way = [[45.0, 3.2, 48.0], [70.0, 3.2, 48.0]];
+            let inputs = |tick| match tick {
+                0 => vec![join("a", 52.0, 48.0)],
+                30 => vec![platform("p", [0.5, 3.0, 5.0], &way, speed, 0.0)],
+                _ => Vec::new(),
+            };
+            let (worst, respawned) = deepest(session(cliff, 1), inputs, 600);
+            assert!(worst > 0.0 && respawned == 0, "{height} m, {speed} m/s: {worst}, {respawned}");
+        }
+    }
+}
+
+#[test]
+fn who_leaves_and_comes_back_in_one_tick_is_there() {
+    let mut session = session(flat(), 1);
+    session.step(&[join("a", 30.0, 30.0)], Arrivals::WhenDue).unwrap();
+    let back = [join("a", 60.0, 60.0), Input::Leave { id: NetId::of_key("a") }];
+    session.step(&back, Arrivals::WhenDue).unwrap();
+    assert!(session.report().refused.is_empty());
+    for _ in 0..60 {
+        session.step(&[], Arrivals::WhenDue).unwrap();
+    }
+    let at = view(&session, "a").state.position;
+    assert!((at.x - 60.0).abs() < 1e-6 && (at.z - 60.0).abs() < 1e-6, "{at}");
+}
+
+#[test]
+fn bodies_beyond_all_ground_are_refused_by_name() {
+    let mut session = session(flat(), 1);
+    let ball = |y: f64, v: f64| Input::Ball {
+        key: format!("{y} {v}"),
+        radius: 0.5,
+        position: [50.0, y, 50.0],
+        velocity: [v, 0.0, 0.0],
+    };
+    let inputs = [
+        ball(1e308, 0.0),
+        ball(f64::NAN, 0.0),
+        ball(5.0, 1e308),
+        ball(5.0, f64::INFINITY),
+        crate_at("c", [50.0, -1e17, 50.0], 0.5, 100.0),
+    ];
+    session.step(&inputs, Arrivals::WhenDue).unwrap();
+    let said: Vec<String> = session.report().refused.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), inputs.len(), "{said:?}");
+    assert_eq!(said.iter().filter(|s| s.contains("height must be within 1000000 m")).count(), 3, "{said:?}");
+    assert_eq!(said.iter().filter(|s| s.contains("velocity must be within")).count(), 2, "{said:?}");
 }

@@ -11,12 +11,13 @@ use highground_terrain::collide::{Faces, GroundRay};
 use highground_terrain::config::{Diagonal, TerrainConfig};
 use highground_terrain::content::{Catalogue, PhysicalMaterial, Plane, PlaneKind};
 use highground_terrain::coord::{BlockPos, BlockSide, CellPos};
+use highground_terrain::kernel::weight_mip::HdTexel;
 use highground_terrain::nav::{AgentKind, CellState, Nav, NavConfig, NavRules};
 use highground_terrain::state::AnswerState;
 use highground_terrain::store::{
     BlockError, BlockSource, MemoryTerrain, PayloadFile, Raster, WriteOptions, verify, write_payload,
 };
-use highground_terrain::surface::{Block, Ground, PlaneChoice, Value};
+use highground_terrain::surface::{Block, Ground, PlaneChoice, Tile, Value};
 use highground_tests::slow_store::SlowStore;
 use std::sync::Arc;
 
@@ -460,4 +461,76 @@ fn balls_and_crates_are_lifted_by_ground_that_rises_under_them() {
         }
         assert_eq!(session.crates().count(), 2);
     }
+}
+
+/// A tile that replaces block (1, 1) of flat ground, made of a terrain as `change` leaves it.
+fn candidate(change: impl Fn(&mut Raster)) -> Tile {
+    let mut raster = flat(256, 96);
+    change(&mut raster);
+    MemoryTerrain::new(raster, BlockSide::S32).ground_all().tile(BlockPos::new(1, 1)).unwrap().clone()
+}
+
+#[test]
+fn candidates_that_no_terrain_may_hold_are_refused_whole_and_by_name() {
+    let mut session = session(MemoryTerrain::new(flat(256, 96), BlockSide::S32).shared());
+    session.step(&[Input::Join { key: "a".into(), x: 48.0, z: 48.0 }], Arrivals::WhenDue).unwrap();
+    for _ in 0..30 {
+        session.step(&[], Arrivals::WhenDue).unwrap();
+    }
+    let digest = session.publication().digest();
+    let other = "of another terrain";
+    // By hand, as only a program can make one.
+    let made = |q: i32, texels: Vec<HdTexel>| {
+        let (config, side, at) = (flat(256, 96).config, BlockSide::S32, BlockPos::new(1, 1));
+        let bare = |pos| Block::new(pos, side, vec![0; 1024].into(), vec![3; 1024].into(), None);
+        let around: Vec<Block> = at.neighbourhood().map(bare).collect();
+        let mut heights = vec![0; 1024];
+        heights[18 * 32 + 18] = q;
+        let weights = (!texels.is_empty()).then(|| texels.into());
+        let block = Block::new(at, side, heights.into(), vec![3; 1024].into(), weights);
+        Tile::new(&config, &block, |p| around.iter().find(|b| b.pos() == p))
+    };
+    let high = |q: i32| made(q, Vec::new());
+    let weights = |texels: usize, id: u8| made(0, vec![HdTexel { id1: id, id2: 0, ratio: 0 }; texels]);
+    for (tile, words) in [
+        (high(1 << 24), "block (1, 1), sample (50, 50): 16777216 quanta"),
+        (high(i32::MAX), "2147483647 quanta; a height must be below 2^24"),
+        (high(-(1 << 30)), "-1073741824 quanta"),
+        (candidate(|r| r.config.spacing_256 = 512), other),
+        (candidate(|r| r.config.diagonal = Diagonal::Anti), other),
+        (candidate(|r| r.config.placement.y = 7), other),
+        (candidate(|r| r.config.quantum = 10.try_into().unwrap()), other),
+        (weights(4096, 0), "4096 weight texels of layers up to 0; expected 1024"),
+        (weights(1024, 200), "1024 weight texels of layers up to 200; expected 1024 of layers up to 31"),
+    ] {
+        let refused = session.admit(vec![tile]).unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+        assert_eq!(session.publication().digest(), digest);
+    }
+    session.admit(vec![high((1 << 24) - 1)]).unwrap();
+}
+
+#[test]
+fn bodies_in_a_crater_deeper_than_the_terrain_was_are_not_lost() {
+    let mut session = session(MemoryTerrain::new(flat(256, 96), BlockSide::S32).shared());
+    let deep = candidate(|r| {
+        for z in 36..60 {
+            for x in 36..60 {
+                r.heights[z * 97 + x] = -200 * 128;
+            }
+        }
+    });
+    let inputs = [
+        Input::Join { key: "a".into(), x: 48.0, z: 48.0 },
+        Input::Ball { key: "b".into(), radius: 0.4, position: [45.0, 0.4, 45.0], velocity: [0.0; 3] },
+    ];
+    for tick in 0..900 {
+        if tick == 60 {
+            session.admit(vec![deep.clone()]).unwrap();
+        }
+        session.step(if tick == 0 { &inputs } else { &[] }, Arrivals::WhenDue).unwrap();
+    }
+    assert_eq!((session.stats().respawned, session.stats().removed), (0, 0));
+    let view = session.character_view(NetId::of_key("a")).unwrap();
+    assert!(view.state.grounded && view.state.position.y < -198.0, "{:?}", view.state);
 }

@@ -133,6 +133,16 @@ pub(crate) fn of_demo(demo: &Demo, map: &Map) -> Canvas {
             canvas.disc(x, y, 4.5, colour);
         }
     }
+    for (_, _, pose) in demo.session().platforms() {
+        let (x, y) = frame.pixel(pose.translation.x, pose.translation.z);
+        canvas.disc(x, y, 6.0, [20, 20, 20]);
+        canvas.disc(x, y, 5.0, [90, 220, 235]);
+    }
+    for (_, held) in demo.session().crates() {
+        let (x, y) = frame.pixel(held.position.x, held.position.z);
+        canvas.disc(x, y, 4.0, [20, 20, 20]);
+        canvas.disc(x, y, 3.0, [235, 130, 30]);
+    }
     for (_, ball) in demo.session().balls() {
         let (x, y) = frame.pixel(ball.position.x, ball.position.z);
         canvas.disc(x, y, 4.0, [20, 20, 20]);

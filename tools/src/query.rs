@@ -138,8 +138,7 @@ impl AskedField {
                 find("weight", layer, names).map(Field::Weight)
             }
             AskedField::User(channel) => {
-                let names = catalogue.user_channels.iter().map(|c| c.name.clone()).collect();
-                find("user", channel, names).map(Field::User)
+                find("user", channel, catalogue.user_channels.clone()).map(Field::User)
             }
         }
     }

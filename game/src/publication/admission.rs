@@ -5,7 +5,9 @@
 
 use super::Publication;
 use highground_terrain::collide::{BlockMaterials, RefusedGround, is_made_of};
-use highground_terrain::coord::BlockPos;
+use highground_terrain::coord::{BlockPos, SamplePos};
+use highground_terrain::height::{HEIGHT_LIMIT, VOID};
+use highground_terrain::kernel::weight_mip::LAYERS;
 use highground_terrain::runtime::ReadBlock;
 use highground_terrain::state::PublicationState;
 use highground_terrain::surface::{Block, Slot, Tile};
@@ -50,6 +52,8 @@ impl Publication {
         }
         for (pos, read) in blocks {
             self.admitted.insert(pos, digest(&read.block));
+            let lowest = read.block.min_max().map(|(low, _)| low);
+            self.lowest_admitted = self.lowest_admitted.into_iter().chain(lowest).min();
             self.data.change(read);
         }
         for pos in changed {
@@ -66,11 +70,12 @@ impl Publication {
     fn blocks_of(&self, tiles: &[Tile]) -> Result<BTreeMap<BlockPos, ReadBlock>, RefusedGround> {
         let one = |tile: &Tile| {
             let pos = tile.pos();
-            if tile.side() != self.ground.side() {
+            if tile.side() != self.ground.side() || !tile.is_of(self.ground.config()) {
                 return Err(RefusedGround::OtherTerrain);
             }
             let older = self.data.block(pos).ok_or(RefusedGround::NotResident { pos })?;
             let block = Block::of_tile(tile, older);
+            sound(&block, self.ground.config().paint_per_cell)?;
             let materials = match BlockMaterials::carried(block.planes()) {
                 Some(carried) => carried.map(Arc::new),
                 None => self.data.materials(pos).cloned(),
@@ -79,6 +84,25 @@ impl Publication {
         };
         tiles.iter().map(one).collect()
     }
+}
+
+/// Whether a block of a tile keeps to what every terrain does: a tile made by hand may hold anything.
+fn sound(block: &Block, paint_per_cell: u8) -> Result<(), RefusedGround> {
+    let (pos, side) = (block.pos(), block.side());
+    let n = side.samples() as usize;
+    let bad = |&q: &i32| q != VOID && q.unsigned_abs() >= HEIGHT_LIMIT.unsigned_abs();
+    if let Some(i) = block.heights().iter().position(bad) {
+        let first = side.first_sample(pos);
+        let at = SamplePos::new(first.x + (i % n) as i32, first.z + (i / n) as i32);
+        return Err(RefusedGround::Height { pos, at, quanta: block.heights()[i] });
+    }
+    let Some(weights) = block.weights() else { return Ok(()) };
+    let expected = (n * usize::from(paint_per_cell)).pow(2);
+    let layer = weights.iter().map(|t| t.id1.max(t.id2)).max().unwrap_or(0);
+    if weights.len() != expected || u32::from(layer) >= LAYERS {
+        return Err(RefusedGround::Weights { pos, expected, found: weights.len(), layer });
+    }
+    Ok(())
 }
 
 /// The digest of what a block shows: its heights, mask, weights and planes.

@@ -246,6 +246,11 @@ impl Session {
     pub fn admit(&mut self, tiles: Vec<Tile>) -> Result<(), RefusedGround> {
         let old = self.publication.ground().clone();
         self.publication.admit(tiles)?;
+        // Bodies are lost below the lowest ground there is, and that may be deeper now.
+        if let Some(lowest) = self.publication.lowest_admitted() {
+            let terrain = old.config();
+            self.lowest_m = self.lowest_m.min(terrain.quantum.to_metres(lowest) + terrain.origin_m()[1]);
+        }
         let new = self.publication.ground();
         for &(_, entity) in &self.roster {
             let Ok(e) = self.world.entity(entity) else { continue };

@@ -212,6 +212,7 @@ impl<'a> Mover<'a> {
                 }
                 p += sum / count;
             }
+            p = self.over_ground(position, p - position)?;
             p = self.pushed_out(p, false)?.0;
         }
         Ok(p)
@@ -230,13 +231,36 @@ impl<'a> Mover<'a> {
             if out.0 <= OVERLAP_M {
                 out.1 = DVec3::ZERO;
             }
+            let ground = out.1;
             self.deepest_obstacle(p, crowd, &mut out);
             if out.1 == DVec3::ZERO {
                 return Ok((p, true));
             }
-            p += out.1;
+            // The ground is a sheet: what is pushed through it would not be pushed back.
+            let to = if out.1 == ground { p + ground } else { self.over_ground(p, out.1)? };
+            if to == p {
+                return Ok((p, false));
+            }
+            p = to;
         }
         Ok((p, false))
+    }
+
+    /// Where a push ends that does not go through the ground: it slides along it once, and is squeezed from then on.
+    fn over_ground(&self, from: DVec3, way: DVec3) -> Result<DVec3, Coverage> {
+        let mut p = from;
+        let mut left = way;
+        for _ in 0..2 {
+            let Some(hit) = self.cast_ground(p, left)? else { return Ok(p + left) };
+            p += left * hit.fraction;
+            left *= 1.0 - hit.fraction;
+            left -= hit.normal * left.dot(hit.normal).min(0.0);
+            // The ground is left, if only by rounding, before it is met again.
+            if left.length_squared() < OVERLAP_M * OVERLAP_M {
+                break;
+            }
+        }
+        Ok(p)
     }
 
     /// Replaces (depth, way out) where an obstacle or a walker is deeper.

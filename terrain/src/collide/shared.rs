@@ -44,6 +44,34 @@ pub enum RefusedGround {
         /// Which block.
         pos: BlockPos,
     },
+    /// A height that no terrain may have: what is exact ends there.
+    #[error(
+        "block ({}, {}), sample ({}, {}): {quanta} quanta; a height must be below 2^24 either way",
+        pos.x, pos.z, at.x, at.z
+    )]
+    Height {
+        /// Which block.
+        pos: BlockPos,
+        /// The sample.
+        at: SamplePos,
+        /// What it holds.
+        quanta: i32,
+    },
+    /// Weights that are not of this terrain.
+    #[error(
+        "block ({}, {}): {found} weight texels of layers up to {layer}; expected {expected} of layers up to 31",
+        pos.x, pos.z
+    )]
+    Weights {
+        /// Which block.
+        pos: BlockPos,
+        /// Texels that a block of this terrain has.
+        expected: usize,
+        /// Texels that there are.
+        found: usize,
+        /// The highest layer in them.
+        layer: u8,
+    },
     /// Two blocks disagree about what both hold: the border between them would be an edge.
     #[error("blocks ({}, {}) and ({}, {}) disagree at sample ({}, {})", a.x, a.z, b.x, b.z, at.x, at.z)]
     Seam {

@@ -40,7 +40,7 @@ impl Region {
     /// # Errors
     /// A block that cannot be read: never bare ground instead. A rectangle without a cell gives an error too.
     pub fn read(source: &dyn BlockSource, rect: CellRect) -> Result<Self, BlockError> {
-        let (config, side) = (source.config().clone(), source.block_side());
+        let (config, side) = (*source.config(), source.block_side());
         let extent = config.extent;
         let rect = CellRect {
             x0: rect.x0.max(extent.x0),

@@ -90,7 +90,7 @@ mod tests {
         };
         (0..40_000)
             .map(|_| {
-                let mut place = || f64::from(next()) / 2_f64.powi(32) * 100.0;
+                let mut place = || f64::from(next()) / 4_294_967_296.0 * 100.0;
                 let (x, z) = (place(), place());
                 let fuzz = next();
                 let (key, fuzz) = (next(), [fuzz as u8, (fuzz >> 8) as u8]);

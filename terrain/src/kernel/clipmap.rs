@@ -62,8 +62,8 @@ impl Centre {
     /// The centre for a position in 1/256 m from the source's corner, moved from where the window stood.
     pub fn moved(self, position: [i32; 2], step: u32, slots: u32) -> Self {
         let mut to = self;
-        for axis in 0..2 {
-            let (p, step) = (i64::from(position[axis]), i64::from(step));
+        for (axis, position) in position.into_iter().enumerate() {
+            let (p, step) = (i64::from(position), i64::from(step));
             let logical = p.div_euclid(step) as i32;
             let delta = i64::from(logical) - i64::from(self.logical[axis]);
             to.logical[axis] = logical;

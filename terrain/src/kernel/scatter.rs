@@ -184,7 +184,7 @@ pub fn hash4(mut v: [u32; 4]) -> [u32; 4] {
 
 /// ⌊a · b / 2³²⌋.
 fn high(a: u32, b: u32) -> u32 {
-    (u64::from(a) * u64::from(b) >> 32) as u32
+    ((u64::from(a) * u64::from(b)) >> 32) as u32
 }
 
 /// A grid point where it stands.

@@ -50,6 +50,16 @@ enum Water {
 }
 
 impl Tile {
+    /// Whether it is of a terrain of this configuration.
+    pub fn is_of(&self, config: &TerrainConfig) -> bool {
+        let placement = [config.placement.x, config.placement.y, config.placement.z];
+        self.diagonal == config.diagonal
+            && self.paint_per_cell == config.paint_per_cell
+            && self.spacing_m == config.spacing_m()
+            && self.quantum_m == config.quantum.metres()
+            && self.placement == placement
+    }
+
     /// Joins a block with what its neighbours hold. `neighbour` gives the blocks around it, `None` beyond the map.
     ///
     /// # Panics

@@ -28,7 +28,8 @@ pub(super) fn cases(seed: u64) -> Vec<Case> {
     for (n, (what, density, jitter, apart_m, slope_deg)) in kinds.into_iter().enumerate() {
         for (m, (spacing_256, k, rough, diagonal, cells)) in grounds.into_iter().enumerate() {
             // As many points as make sense: about 40,000.
-            let area = f64::from(cells[0] * cells[1]) * (f64::from(spacing_256) / 256.0).powi(2);
+            let spacing_m = f64::from(spacing_256) / 256.0;
+            let area = f64::from(cells[0] * cells[1]) * spacing_m * spacing_m;
             let density = if density * area > 6e4 || density * area < 2e4 { 4e4 / area } else { density };
             let kind = Kind {
                 seed: seed as u32,
@@ -68,7 +69,7 @@ fn land(seed: u64, cells: [u32; 2], rough: i32, texels: u32) -> [Shared; 2] {
     for z in 0..h + 3 {
         for x in 0..w + 3 {
             let q = (random.next() % (2 * rough as u64)) as i32 - rough + x * rough / 8 - z * rough / 5;
-            heights.push(if random.next() % 200 == 0 { VOID } else { q } as u32);
+            heights.push(if random.next().is_multiple_of(200) { VOID } else { q } as u32);
         }
     }
     let mut surface = Vec::new();
