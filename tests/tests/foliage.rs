@@ -18,7 +18,7 @@ fn land() -> Raster {
             c.paint_per_cell = 2;
             c.diagonal = Diagonal::Checkerboard;
         },
-        |x, z| if x > 120 { 3.0 * f64::from(x - 120) } else { 0.2 * f64::from((x * 7 + z * 13) % 5) },
+        |x, z| if x > 120 { 3.0 * f64::from(x - 120) } else { 0.05 * f64::from((x * 7 + z * 13) % 5) },
     );
     let mut raster = flat.raster().clone();
     let layer = |name: &str| Layer { name: name.into(), ..Layer::default() };

@@ -132,7 +132,7 @@ fn a_line_that_is_no_point_is_named() {
     let points = folder.path().join("points.csv");
     for (line, part) in [
         ("1;2", "expected \"x,z\""),
-        ("", "expected \"x,z\""),
+        ("x,z", "expected \"x,z\""),
         ("1,2,3", "expected \"x,z\""),
         ("nan,1", "not a finite number"),
         ("1e300,1", "beyond"),
@@ -143,6 +143,60 @@ fn a_line_that_is_no_point_is_named() {
         command.arg("query").arg(&terrain).args(["heights", "--points"]).arg(&points);
         assert_refused(&command.output().unwrap(), &["points.csv:1: ", part]);
     }
+    // Blank lines and a byte order mark are nothing; lines keep their numbers.
+    fs::write(&points, "\u{feff}1,1\r\n\n  \n2,2\n\n1;2\n").unwrap();
+    let mut command = highground();
+    command.arg("query").arg(&terrain).args(["heights", "--points"]).arg(&points);
+    let output = command.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 2);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("points.csv:6: expected"));
+}
+
+#[test]
+fn who_asks_through_a_pipe_is_answered_line_by_line() {
+    use std::io::{BufRead, BufReader, Write};
+    let folder = tempfile::tempdir().unwrap();
+    let terrain = small_tile(folder.path());
+    let mut command = highground();
+    command.arg("query").arg(&terrain).args(["heights", "--points", "-"]);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let (mut ask, mut answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    for x in 1..4 {
+        writeln!(ask, "{x},1").unwrap();
+        let mut line = String::new();
+        // Comes before the next question is asked, or never.
+        answers.read_line(&mut line).unwrap();
+        assert!(line.starts_with(&format!("{{\"x\":{x}.0,")), "{line}");
+    }
+    drop(ask);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn fields_and_costs_that_the_terrain_does_not_have_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let terrain = small_tile(folder.path());
+    let points = folder.path().join("points.csv");
+    fs::write(&points, "1,1\n").unwrap();
+    for (fields, part) in [
+        ("weight:grass", "--fields weight:grass: the terrain has 0"),
+        ("weight:7", "--fields weight:7: the terrain has 0"),
+        ("user:0", "--fields user:0: the terrain has none"),
+        ("wieght:0", "expected smooth-normal"),
+    ] {
+        let mut command = highground();
+        command.arg("query").arg(&terrain).args(["heights", "--fields", fields, "--points"]).arg(&points);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(part), "{fields}");
+    }
+    let agents = folder.path().join("agents.ron");
+    fs::write(&agents, "(agents: [(name: \"cart\")], layer_cost: {\"gras\": 127})").unwrap();
+    fs::write(&points, "1,1,2,2\n").unwrap();
+    let mut command = highground();
+    command.arg("query").arg(&terrain).args(["paths", "--agents"]).arg(&agents).arg("--points").arg(&points);
+    assert_refused(&command.output().unwrap(), &["agents.ron", "layer_cost: \"gras\""]);
 }
 
 #[test]

@@ -452,3 +452,19 @@ fn bodies_beyond_all_ground_are_refused_by_name() {
     assert_eq!(said.iter().filter(|s| s.contains("height must be within 1000000 m")).count(), 3, "{said:?}");
     assert_eq!(said.iter().filter(|s| s.contains("velocity must be within")).count(), 2, "{said:?}");
 }
+
+#[test]
+fn players_that_join_at_one_place_stand_beside_one_another() {
+    let mut session = session(flat(), 1);
+    let joins: Vec<Input> = (0..60).map(|n| join(&format!("player {n}"), 96.0, 96.0)).collect();
+    for tick in 0..30 {
+        session.step(if tick == 0 { &joins } else { &[] }, Arrivals::WhenDue).unwrap();
+    }
+    let at: Vec<DVec3> = (0..60).map(|n| view(&session, &format!("player {n}")).state.position).collect();
+    let apart = 2.0 * SessionConfig::default().walker.radius;
+    for (n, a) in at.iter().enumerate() {
+        for b in &at[..n] {
+            assert!((*a - *b).length() >= apart, "{a} {b}");
+        }
+    }
+}

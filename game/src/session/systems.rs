@@ -96,7 +96,10 @@ fn try_arrive(session: &mut Session, entity: hecs::Entity) {
     }
     let ground = session.publication.ground();
     let place = match tries {
-        0 => standing_place(ground, &session.config.walker, x, z),
+        0 => {
+            let taken = |at: DVec3| is_taken(session, entity, at);
+            standing_place(ground, &session.config.walker, x, z, taken)
+        }
         _ => standing_place_in_block(ground, &session.config.walker, x, z),
     };
     match place {
@@ -342,21 +345,45 @@ fn write_way(way: &Way, out: &mut StateBytes) {
     out.f64(way.turn);
 }
 
-/// A place to stand at (x, z), or the nearest found on growing squares of whole metres around it.
-fn standing_place(ground: &Ground, config: &walker::WalkerConfig, x: f64, z: f64) -> Option<WalkerState> {
+/// Whether another character that has arrived stands so near to a place that both would be in one another.
+fn is_taken(session: &Session, entity: hecs::Entity, at: DVec3) -> bool {
+    let config = &session.config.walker;
+    let (aside, over) = (2.0 * (config.radius + config.skin), 2.0 * (config.half_height + config.radius));
+    session.roster.iter().filter(|(_, other)| *other != entity).any(|&(_, other)| {
+        let Ok(e) = session.world.entity(other) else { return false };
+        let Some(state) = e.get::<&WalkerState>().filter(|_| !e.has::<Arriving>()) else { return false };
+        let d = state.position - at;
+        d.x * d.x + d.z * d.z < aside * aside && d.y.abs() < over
+    })
+}
+
+/// A place to stand at (x, z), or the nearest found on growing squares of whole metres around it: of those that nobody has
+/// taken, or of all where somebody stands everywhere.
+fn standing_place(
+    ground: &Ground,
+    config: &walker::WalkerConfig,
+    x: f64,
+    z: f64,
+    taken: impl Fn(DVec3) -> bool,
+) -> Option<WalkerState> {
+    let mut crowded = None;
     for ring in 0..=ARRIVAL_SEARCH_M {
         for dz in -ring..=ring {
             for dx in -ring..=ring {
                 if dx.abs().max(dz.abs()) != ring {
                     continue;
                 }
-                if let Some(state) = walker::place(ground, config, x + f64::from(dx), z + f64::from(dz)) {
+                let Some(state) = walker::place(ground, config, x + f64::from(dx), z + f64::from(dz)) else {
+                    continue;
+                };
+                if !taken(state.position) {
                     return Some(state);
                 }
+                crowded = crowded.or(Some(state));
             }
         }
     }
-    None
+    crowded
 }
 
 /// A place to stand on in the block under (x, z): the middle of the first cell, row by row, that carries.
