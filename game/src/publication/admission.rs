@@ -20,12 +20,12 @@ impl Publication {
     /// border gives both sides. The caller tells the bodies that touch them.
     ///
     /// What was admitted wins over the source for as long as this publication lives: a block that leaves and comes back
-    /// is the admitted one. That is counted in [`DataStats::changed_bytes`]. Weights and planes that a tile has not
+    /// is the admitted one. That is counted in [`highground_terrain::runtime::DataStats::changed_bytes`]. Weights and planes that a tile has not
     /// loaded stay as they were.
     ///
     /// # Errors
     /// Why nothing was changed: a tile of a block that is not resident here, one that holds other samples of its
-    /// neighbours than these do, resident or not, or what [`SharedGround::admit`] says.
+    /// neighbours than these do, resident or not, or what [`highground_terrain::collide::SharedGround::admit`] says.
     pub fn admit(&mut self, tiles: Vec<Tile>) -> Result<(), RefusedGround> {
         let settled = |pos: &BlockPos| {
             let state = self.wanted.get(pos).map(|b| b.state);
