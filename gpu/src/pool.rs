@@ -23,7 +23,7 @@ pub(crate) enum Kind {
 /// The least words of a buffer.
 const LEAST: u64 = 64;
 
-/// What a [`Pool`] holds and has done.
+/// What the pool of buffers holds and has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStats {
     /// Bytes of buffers that nobody uses now.
