@@ -93,7 +93,7 @@ impl Bench {
     ) -> Result<(), GpuError> {
         const WHAT: &str = "recording a batch";
         for source in batch.sources() {
-            let buffer = self.source(vulkan, source, recorder)?;
+            let buffer = self.source(vulkan, source)?;
             lent.push(buffer);
         }
         for step in batch.steps() {
@@ -111,13 +111,8 @@ impl Bench {
         Ok(())
     }
 
-    /// The buffer of a source, with what fills it recorded.
-    fn source(
-        &mut self,
-        vulkan: &Vulkan,
-        source: &Source<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Lent, GpuError> {
+    /// The buffer of a source, filled.
+    fn source(&mut self, vulkan: &Vulkan, source: &Source<'_>) -> Result<Lent, GpuError> {
         const WHAT: &str = "filling a buffer";
         // No buffer of Vulkan's is empty.
         let words = source.words().max(1) as u64;
@@ -137,18 +132,21 @@ impl Bench {
                 upload(&bound, bytes)?;
                 Ok(lent)
             }
+            // Filled by the host: a fill on the device would need a barrier for what a shader may read, and Vulkano puts one
+            // for what it does.
             Source::Zeroed(_) => {
-                let (lent, bound) = pooled(&mut self.pool, Kind::Device)?;
-                recorder.fill_buffer(bound, 0).map_err(GpuError::other(WHAT))?;
+                let (lent, bound) = pooled(&mut self.pool, Kind::Upload)?;
+                bound.write().map_err(GpuError::other(WHAT))?.fill(0);
                 Ok(lent)
             }
-            Source::Target(_) => {
-                let (lent, bound) = pooled(&mut self.pool, Kind::Device)?;
-                if let Some(poison) = self.poison {
-                    recorder.fill_buffer(bound, poison).map_err(GpuError::other(WHAT))?;
+            Source::Target(_) => match self.poison {
+                None => Ok(pooled(&mut self.pool, Kind::Device)?.0),
+                Some(poison) => {
+                    let (lent, bound) = pooled(&mut self.pool, Kind::Upload)?;
+                    bound.write().map_err(GpuError::other(WHAT))?.fill(poison);
+                    Ok(lent)
                 }
-                Ok(lent)
-            }
+            },
             Source::Shared(shared) => {
                 let bound = match self.kept.get(shared.id()) {
                     Some(bound) => bound,
