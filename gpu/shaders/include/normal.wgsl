@@ -50,25 +50,32 @@ fn normal_byte(slope: i32, v: u32, inverse: u32) -> u32 {
     return select(128u + code, 128u - code, slope > 0);
 }
 
-// x in the lower byte, z in the one above.
-fn normal_bytes(x: i32, z: i32, d: u32, p: u32) -> u32 {
+// The scaled differences and the vertical, and 2 to the power of 31 over the length of the three.
+struct Scaled {
+    a: u32,
+    c: u32,
+    d: u32,
+    inverse: u32,
+}
+
+fn scaled_of(x: i32, z: i32, d: u32, p: u32) -> Scaled {
     let a = u32(abs(x));
     let c = u32(abs(z));
     let t = max(bits(d) + 1u, bits(a | c) + p);
     let sa = scaled(a, p + 15u, t);
     let sc = scaled(c, p + 15u, t);
     let sd = scaled(d, 15u, t);
-    let inverse = (1u << 31u) / root(sa * sa + sd * sd + sc * sc);
-    return normal_byte(x, sa, inverse) | (normal_byte(z, sc, inverse) << 8u);
+    return Scaled(sa, sc, sd, (1u << 31u) / root(sa * sa + sd * sd + sc * sc));
+}
+
+// x in the lower byte, z in the one above.
+fn normal_bytes(x: i32, z: i32, d: u32, p: u32) -> u32 {
+    let s = scaled_of(x, z, d, p);
+    return normal_byte(x, s.a, s.inverse) | (normal_byte(z, s.c, s.inverse) << 8u);
 }
 
 // The cosine of a slope in 1/65536.
 fn normal_cosine(x: i32, z: i32, d: u32, p: u32) -> u32 {
-    let a = u32(abs(x));
-    let c = u32(abs(z));
-    let t = max(bits(d) + 1u, bits(a | c) + p);
-    let sa = scaled(a, p + 15u, t);
-    let sc = scaled(c, p + 15u, t);
-    let sd = scaled(d, 15u, t);
-    return (sd * ((1u << 31u) / root(sa * sa + sd * sd + sc * sc))) >> 15u;
+    let s = scaled_of(x, z, d, p);
+    return (s.d * s.inverse) >> 15u;
 }

@@ -42,16 +42,22 @@ impl Vertical {
         if k >= 7 { Self { d: spacing_256 << (k - 7), p: 0 } } else { Self { d: spacing_256, p: 7 - k } }
     }
 
-    /// The bytes for twice the slope a sample along x and z, in quanta, at most 2²⁶ either way.
+    /// Steps 1 and 2: the differences and the vertical on one scale, and 2³¹ over the length of the three.
     #[inline]
-    pub fn encode(self, slope2: [i32; 2]) -> [u8; 2] {
+    fn scaled(self, slope2: [i32; 2]) -> ([u32; 2], u32, u32) {
         let [a, c] = slope2.map(i32::unsigned_abs);
         let t = (bits(self.d) + 1).max(bits(a | c) + self.p);
         let [a, c] = [a, c].map(|v| scaled(v, self.p + 15, t));
         let d = scaled(self.d, 15, t);
         // A correctly rounded root in double precision has the right whole part for every 32-bit number.
         let length = f64::from(a * a + d * d + c * c).sqrt() as u32;
-        let inverse = (1 << 31) / length;
+        ([a, c], d, (1 << 31) / length)
+    }
+
+    /// The bytes for twice the slope a sample along x and z, in quanta, at most 2²⁶ either way.
+    #[inline]
+    pub fn encode(self, slope2: [i32; 2]) -> [u8; 2] {
+        let ([a, c], _, inverse) = self.scaled(slope2);
         let code = |v: u32| ((127 * ((v * inverse) >> 15) + (1 << 15)) >> 16) as u8;
         let byte = |slope: i32, code: u8| if slope > 0 { 128 - code } else { 128 + code };
         [byte(slope2[0], code(a)), byte(slope2[1], code(c))]
@@ -61,12 +67,8 @@ impl Vertical {
 impl Vertical {
     /// The cosine of a slope in 1/2¹⁶: ⌊d · inverse / 2¹⁵⌋ of the algorithm. Takes what [`Self::encode`] does.
     pub fn cosine(self, slope2: [i32; 2]) -> u32 {
-        let [a, c] = slope2.map(i32::unsigned_abs);
-        let t = (bits(self.d) + 1).max(bits(a | c) + self.p);
-        let [a, c] = [a, c].map(|v| scaled(v, self.p + 15, t));
-        let d = scaled(self.d, 15, t);
-        let length = f64::from(a * a + d * d + c * c).sqrt() as u32;
-        (d * ((1 << 31) / length)) >> 15
+        let (_, d, inverse) = self.scaled(slope2);
+        (d * inverse) >> 15
     }
 }
 
